@@ -1,0 +1,55 @@
+"""Python's view of the native cache: the names of the extension module."""
+
+from __future__ import annotations
+
+try:
+    from ._C import (
+        NO_COMPILE,
+        RERUN,
+        SKIP,
+        SKIP_SUBTREE,
+        CacheEntry,
+        CompileKey,
+        EntryHandle,
+        OptimizeContext,
+        OptimizedFunction,
+        ResumeFunction,
+        Validity,
+        cache_entries,
+        get_mark,
+        mark_code,
+        reset_all,
+        reset_code,
+        set_convert_frame,
+        set_rerun_callback,
+        stats,
+        swap_active,
+    )
+except ImportError as error:
+    raise ImportError(
+        f"minidynamo's native extension cannot be loaded ({error}). Build it with `make build` or `pip install -e .` "
+        "in the project's folder; `python -m minidynamo doctor` says what is missing."
+    ) from error
+
+__all__ = [
+    "NO_COMPILE",
+    "RERUN",
+    "SKIP",
+    "SKIP_SUBTREE",
+    "CacheEntry",
+    "CompileKey",
+    "EntryHandle",
+    "OptimizeContext",
+    "OptimizedFunction",
+    "ResumeFunction",
+    "Validity",
+    "cache_entries",
+    "get_mark",
+    "mark_code",
+    "reset_all",
+    "reset_code",
+    "set_convert_frame",
+    "set_rerun_callback",
+    "stats",
+    "swap_active",
+]

@@ -1,0 +1,111 @@
+"""The command line: one table of commands. A command's module is imported only when the command runs.
+
+Exit codes: what the command returns; 2 for wrong usage; 1 for an error of minidynamo's own, told in one line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from minidynamo.exc import MinidynamoError
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One row: the module that has `run(argv: list[str]) -> int`, and the line that `--help` prints."""
+
+    module: str
+    help: str
+
+
+COMMANDS: dict[str, Command] = {
+    "doctor": Command("minidynamo.cli.doctor", "what of this installation is present, missing or slower"),
+    "walkthrough": Command("minidynamo.cli.walkthrough", "one compilation, one screen per stage"),
+    "trace": Command("minidynamo.cli.trace", "the stages of one function: trace FILE:FUNC --stage=graph"),
+    "explain": Command("minidynamo.cli.explain", "what an MD code means and what to do: explain MD201"),
+    "tables": Command("minidynamo.cli.tables", "every dispatch table"),
+}
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """Wrong usage is one line on stderr and exit code 2. Commands use it for their own arguments too."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def available() -> dict[str, Command]:
+    """The commands whose module is part of this installation, in the table's order."""
+    return {name: row for name, row in COMMANDS.items() if importlib.util.find_spec(row.module) is not None}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line (default `sys.argv[1:]`) and returns its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    position = next((i for i, text in enumerate(arguments) if not text.startswith("-")), len(arguments))
+    own, rest = arguments[:position], arguments[position:]
+    try:
+        parser = _parser(available())
+        options = parser.parse_args(own)
+        if options.version:
+            print(f"minidynamo {_version()}")
+            return 0
+        if not rest:
+            parser.print_help()
+            return 2
+        code = _run(rest[0], rest[1:])
+        sys.stdout.flush()
+        return code
+    except SystemExit as stop:
+        return _complain(stop.code) if isinstance(stop.code, str) else int(stop.code or 0)
+    except MinidynamoError as error:
+        return _complain(str(error))
+    except BrokenPipeError:
+        # The reader went away: nothing more to say, and nothing for the interpreter to flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser(commands: dict[str, Command]) -> OneLineParser:
+    width = max(map(len, commands), default=0)
+    rows = "\n".join(f"  {name:<{width}}  {row.help}" for name, row in commands.items())
+    parser = OneLineParser(
+        prog="minidynamo",
+        usage="minidynamo [-h] [--version] COMMAND [ARGUMENT ...]",
+        description="A frame interceptor for PyTorch programs.",
+        epilog=f"commands:\n{rows}\n\n`minidynamo COMMAND --help` says more about one.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    return parser
+
+
+def _run(name: str, argv: list[str]) -> int:
+    commands = available()
+    if name not in commands:
+        near = difflib.get_close_matches(name, commands, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"commands are {', '.join(commands)}"
+        print(f"minidynamo: unknown command {name!r}; {hint}", file=sys.stderr)
+        return 2
+    return importlib.import_module(commands[name].module).run(argv)
+
+
+def _complain(message: str) -> int:
+    print(f"minidynamo: {' '.join(message.split())}", file=sys.stderr)
+    return 1
+
+
+def _version() -> str:
+    import minidynamo
+
+    return minidynamo.__version__

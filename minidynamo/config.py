@@ -1,0 +1,126 @@
+"""Typed options. `config.NAME = value` checks name and type; `with config.patch(NAME=value):` restores on exit.
+
+The module object itself is the configuration: `from minidynamo import config; config.cache_size_limit = 16`.
+`config.hot` hands the values to code that reads them often.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One row of the table: default value, accepted types, accepted values (or None), meaning."""
+
+    default: Any
+    types: tuple[type, ...]
+    choices: tuple[Any, ...] | None
+    doc: str
+
+
+def _flag(name: str, default: bool = False) -> bool:
+    return os.environ.get(name, "1" if default else "0").lower() not in ("", "0", "false", "no")
+
+
+def _any_flag(*names: str) -> bool:
+    return any(_flag(name) for name in names)
+
+
+def _choice(name: str, default: str, choices: tuple[str, ...]) -> str:
+    value = os.environ.get(name, default) or default
+    if value not in choices:
+        print(f"minidynamo: {name}={value!r} is not one of {', '.join(choices)}; using {default!r}", file=sys.stderr)
+        return default
+    return value
+
+
+OPTIONS: dict[str, Option] = {
+    "cache_size_limit": Option(8, (int,), None, "compiled entries per function and optimized object"),
+    "suppress_errors": Option(
+        _any_flag("TORCHDYNAMO_SUPPRESS_ERRORS"), (bool,), None, "a backend that raises: run the frame as plain Python"
+    ),
+    "internal_errors": Option(
+        "warn", (str,), ("warn", "raise"), "minidynamo's own errors: one warning and plain Python, or raise"
+    ),
+    "error_on_recompile": Option(False, (bool,), None, "raise RecompileError with the cause instead of recompiling"),
+    "guard_nn_modules": Option(True, (bool,), None, "guard what was read from nn.Modules"),
+    "disable": Option(
+        _any_flag("MINIDYNAMO_DISABLE", "TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE"),
+        (bool,),
+        None,
+        "decorated functions run as plain Python",
+    ),
+    "guards": Option(
+        _choice("MINIDYNAMO_GUARDS", "text", ("text", "both")),
+        (str,),
+        ("text", "both"),
+        "how guards are checked: the check_fn text, or text and lowered program with agreement asserted",
+    ),
+    "verify": Option(_flag("MINIDYNAMO_VERIFY"), (bool,), None, "check emitted code, metadata rules and first results"),
+    "max_restarts": Option(64, (int,), None, "graph-break decisions in one frame before it runs as plain Python"),
+    "max_inline_depth": Option(32, (int,), None, "nesting of inlined calls"),
+    "max_trace_steps": Option(200_000, (int,), None, "instructions executed symbolically in one frame"),
+}
+ALIASES = {"recompile_limit": "cache_size_limit"}
+
+
+class _Config(types.ModuleType):
+    """The module's own class: option names are checked on every read and write."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._values[_canonical(name)]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_") or name in self.__dict__:
+            super().__setattr__(name, value)
+            return
+        name = _canonical(name)
+        self._values[name] = _checked(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *OPTIONS, *ALIASES})
+
+    @contextlib.contextmanager
+    def patch(self, changes: dict[str, Any] | None = None, /, **more: Any) -> Iterator[None]:
+        """Set options for a `with` block (or a decorated function). Raises AttributeError or TypeError as assignment does."""
+        values = {_canonical(k): v for k, v in {**(changes or {}), **more}.items()}
+        checked = {k: _checked(k, v) for k, v in values.items()}
+        before = {k: self._values[k] for k in checked}
+        self._values.update(checked)
+        try:
+            yield
+        finally:
+            self._values.update(before)
+
+
+def _canonical(name: str) -> str:
+    name = ALIASES.get(name, name)
+    if name not in OPTIONS:
+        near = difflib.get_close_matches(name, [*OPTIONS, *ALIASES], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; options are {', '.join(sorted(OPTIONS))}"
+        raise AttributeError(f"minidynamo.config has no option {name!r}{hint}")
+    return name
+
+
+def _checked(name: str, value: Any) -> Any:
+    option = OPTIONS[name]
+    if type(value) not in option.types:
+        wanted = " or ".join(t.__name__ for t in option.types)
+        raise TypeError(f"minidynamo.config.{name} takes {wanted}, not {type(value).__name__} ({value!r})")
+    if option.choices is not None and value not in option.choices:
+        raise ValueError(f"minidynamo.config.{name} takes one of {', '.join(map(repr, option.choices))}, not {value!r}")
+    return value
+
+
+_values: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}
+sys.modules[__name__].__class__ = _Config

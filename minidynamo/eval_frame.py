@@ -1,0 +1,309 @@
+"""The public API: `optimize`, `compile`, `disable`, `reset`, `explain`, `cache_entries`."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from . import config, events, logs
+from .backends.registry import Backend, lookup_backend
+from .cache import (
+    CacheEntry,
+    CompileKey,
+    OptimizeContext,
+    OptimizedFunction,
+    reset_all,
+    set_convert_frame,
+    set_rerun_callback,
+    swap_active,
+)
+from .cache import cache_entries as _entries_of_code
+from .convert_frame import FrameInput, convert_frame, forget, rerun_succeeded
+from .exc import InvalidBackend
+from .guards.check_fn import flat_names
+from .sources import FrameValues
+
+_keys: weakref.WeakValueDictionary[Any, CompileKey] = weakref.WeakValueDictionary()
+
+
+def _on_miss(
+    ctx: OptimizeContext,
+    code: types.CodeType,
+    args: tuple[Any, ...],
+    globals_: dict[str, Any],
+    builtins: dict[str, Any],
+    closure: tuple[types.CellType, ...] | None,
+) -> Any:
+    """What the native hook calls for a frame that no entry fits."""
+    if config.disable:
+        return NotImplemented
+    values = FrameValues(dict(zip(flat_names(code), args)), globals_, builtins, closure, code.co_freevars)
+    return ctx.convert(FrameInput(code, values), ctx)
+
+
+set_convert_frame(_on_miss)
+set_rerun_callback(rerun_succeeded)
+logs.from_environment()
+
+
+def _identity(value: Any) -> Any:
+    """A hashable stand-in for identity; two bound methods of one object and function are one."""
+    if isinstance(value, types.MethodType):
+        return (id(value.__self__), id(value.__func__))
+    return id(value)
+
+
+def _compile_key(backend: Backend, dynamic: bool | None, options: dict[str, Any], isolate: bool) -> CompileKey:
+    """Objects with equal keys share entries (decision 23); keys live as long as an object uses them."""
+    if isolate:
+        return CompileKey(backend.compiler_fn, dynamic, tuple(sorted(options.items(), key=lambda kv: kv[0])))
+    wanted = (_identity(backend.compiler_fn), dynamic, repr(sorted(options.items(), key=lambda kv: kv[0])))
+    key = _keys.get(wanted)
+    if key is None:
+        key = _keys[wanted] = CompileKey(backend.compiler_fn, dynamic, tuple(sorted(options.items())))
+    return key
+
+
+def _with_options(backend: Backend, mode: str | None, options: dict[str, Any] | None) -> tuple[Backend, dict[str, Any]]:
+    """Bind `mode` and `options` to a backend that takes them. Raises InvalidBackend for one that does not."""
+    given = {k: v for k, v in (("mode", mode), ("options", options)) if v is not None}
+    if not given:
+        return backend, {}
+    try:
+        parameters = inspect.signature(backend.compiler_fn).parameters.values()
+    except (TypeError, ValueError):
+        parameters = ()  # type: ignore[assignment]
+    names = {p.name for p in parameters}
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+    for name, value in given.items():
+        if name not in names and not takes_any:
+            raise InvalidBackend(f"backend {backend.name!r} takes no {name}= (got {value!r}); leave it out")
+    compiler_fn = backend.compiler_fn
+    return Backend(backend.name, lambda gm, inputs: compiler_fn(gm, inputs, **given)), given  # type: ignore[call-arg]
+
+
+class Optimizer:
+    """What `optimize(...)` gives: a decorator, and a context manager inside which every frame is a candidate."""
+
+    def __init__(self, ctx: OptimizeContext | None) -> None:
+        self.ctx = ctx
+        self._outer: list[OptimizeContext | None] = []
+
+    def __call__(self, fn: Any) -> Any:
+        """Wrap a function, method, callable object or module. TypeError for anything else."""
+        if isinstance(fn, OptimizedFunction):
+            fn = fn.__wrapped__
+        if isinstance(fn, type) or not (callable(fn) or isinstance(fn, (classmethod, staticmethod, property))):
+            kind = f"the class {fn.__name__}" if isinstance(fn, type) else f"an object of type {type(fn).__name__}"
+            raise TypeError(
+                f"minidynamo.optimize takes a function, method, callable object or nn.Module, not {kind}; "
+                "decorate the methods to be captured"
+            )
+        if self.ctx is None:
+            return fn
+        if isinstance(fn, (classmethod, staticmethod)):
+            return type(fn)(OptimizedFunction(fn.__func__, self.ctx))
+        if isinstance(fn, property):
+            parts = (OptimizedFunction(part, self.ctx) if part is not None else None for part in (fn.fget, fn.fset, fn.fdel))
+            return property(*parts, doc=fn.__doc__)
+        return OptimizedFunction(fn, self.ctx)
+
+    def __enter__(self) -> Optimizer:
+        self._outer.append(swap_active(self.ctx))
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        swap_active(self._outer.pop())
+
+
+def optimize(
+    backend: str | Callable[..., Any] = "inductor",
+    *,
+    nopython: bool = False,
+    dynamic: bool | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+    guard_fail_fn: Callable[[Any], Any] | None = None,
+    isolate: bool = False,
+) -> Optimizer:
+    """Capture the decorated function into graphs for `backend`.
+
+    backend: a registered name, or a callable `(gm: torch.fx.GraphModule, example_inputs: list[Tensor]) -> callable`
+    nopython: the whole function must be one graph; a graph break raises `Unsupported` with the user's line
+    dynamic: None or False; True is accepted and compiles static shapes
+    mode, options: handed to a backend that takes them
+    disable: do nothing
+    guard_fail_fn: called with a `Recompile` event when no entry of a frame fits
+    isolate: share no cache entries with other objects of the same backend and options
+
+    Raises InvalidBackend or TypeError at decoration.
+    """
+    for name, value, types_ in (("nopython", nopython, bool), ("dynamic", dynamic, (bool, type(None)))):
+        if not isinstance(value, types_):  # type: ignore[arg-type]
+            raise TypeError(f"minidynamo.optimize: {name} takes a bool, not {type(value).__name__} ({value!r})")
+    if guard_fail_fn is not None and not callable(guard_fail_fn):
+        raise TypeError(f"minidynamo.optimize: guard_fail_fn takes a callable, not {type(guard_fail_fn).__name__}")
+    found = lookup_backend(backend)
+    bound, given = _with_options(found, mode, options)
+    if disable or config.disable:
+        return Optimizer(None)
+    ctx = OptimizeContext(_compile_key(found, dynamic, given, isolate), nopython)
+    ctx.convert = convert_frame(bound, one_graph=nopython)
+    ctx.backend = bound
+    if guard_fail_fn is not None:
+        ctx.guard_fail_fn = guard_fail_fn
+    return Optimizer(ctx)
+
+
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable[..., Any] = "inductor",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """`torch.compile`'s signature over `optimize`. Without `model` it is a decorator."""
+    optimizer = optimize(
+        backend, nopython=fullgraph, dynamic=dynamic, mode=mode, options=options, disable=disable
+    )
+    return optimizer if model is None else optimizer(model)
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """Never capture `fn`, nor (when `recursive`) what it calls; captured code that calls it breaks the graph there."""
+    if fn is None:
+        return lambda f: disable(f, recursive, reason=reason)
+    if isinstance(fn, OptimizedFunction):
+        fn = fn.__wrapped__
+    if not callable(fn):
+        raise TypeError(f"minidynamo.disable takes a callable, not {type(fn).__name__}")
+    if not recursive:
+        mark_skipped(fn)
+        return fn
+    made = OptimizedFunction(fn, None)
+    if reason is not None:
+        made.disable_reason = reason
+    return made
+
+
+def mark_skipped(fn: Any) -> None:
+    """The frame of `fn` itself is never compiled; what it calls still may be."""
+    from .cache import SKIP, mark_code
+
+    mark_code(_code_of(fn), SKIP)
+
+
+def reset() -> None:
+    """Drop every cache entry and mark, and what is remembered about functions."""
+    reset_all()
+    forget()
+
+
+def _code_of(fn: Any) -> types.CodeType:
+    while not isinstance(fn, types.CodeType):
+        inner = getattr(fn, "__wrapped__", None) if isinstance(fn, OptimizedFunction) else None
+        following = inner or getattr(fn, "__func__", None) or getattr(fn, "__code__", None)
+        if following is None and isinstance(fn, torch.nn.Module):
+            following = type(fn).forward
+        if following is None:
+            raise TypeError(f"a function or code object is needed, not {type(fn).__name__}")
+        fn = following
+    return fn
+
+
+def cache_entries(fn: Any) -> list[CacheEntry]:
+    """Live cache entries of a function (optimized or not) or code object, in the order in which they are tried.
+
+    An entry has `hits`, `valid`, `check_fn`, `code`, `has_break`, and `guarded`, what reports know: `compile_id`, `where`,
+    `check.source_text`, `graph_text`, `output_text`, `exit`, `resumes`.
+    """
+    return _entries_of_code(_code_of(fn))
+
+
+def compiled_frames(fn: Any) -> Iterator[tuple[int, CacheEntry]]:
+    """(depth, entry) of a function's entries, each followed by those of its resume functions, every entry once."""
+    met: set[int] = set()
+
+    def walk(code: types.CodeType, depth: int) -> Iterator[tuple[int, CacheEntry]]:
+        for entry in _entries_of_code(code):
+            if id(entry) not in met:
+                met.add(id(entry))
+                yield depth, entry
+                for resume in entry.guarded.resumes:
+                    yield from walk(resume, depth + 1)
+
+    yield from walk(_code_of(fn), 0)
+
+
+@dataclass(slots=True)
+class ExplainOutput:
+    """What happened in one call: `result`, and the events of what was compiled, broken or skipped during it; `frames` are
+    all entries of the function afterwards, older ones included."""
+
+    result: Any = None
+    compiled: list[events.Compiled] = field(default_factory=list)
+    breaks: list[events.GraphBreak] = field(default_factory=list)
+    skipped: list[events.Skipped] = field(default_factory=list)
+    recompiles: list[events.Recompile] = field(default_factory=list)
+    frames: list[CacheEntry] = field(default_factory=list)
+
+    @property
+    def graph_count(self) -> int:
+        return sum(entry.guarded.ops > 0 for entry in self.frames)
+
+    @property
+    def op_count(self) -> int:
+        return sum(entry.guarded.ops for entry in self.frames)
+
+    @property
+    def graph_break_count(self) -> int:
+        return len({entry.guarded.break_ for entry in self.frames if entry.guarded.break_ is not None})
+
+    def __str__(self) -> str:
+        lines = [f"{self.graph_count} graphs, {self.op_count} operators, {self.graph_break_count} graph breaks"]
+        for entry in self.frames:
+            made = entry.guarded
+            lines.append(f"  {made.compile_id}  {made.where}  {made.ops} operators, {made.exit}")
+        for reason, where in dict.fromkeys(e.guarded.break_ for e in self.frames if e.guarded.break_ is not None):
+            lines.append(f"  break at {where}: {reason}; {reason.hint}")
+        lines += [f"  not compiled: {s.where} {s.where.function}: {s.text} [{s.code}]; {s.hint}" for s in self.skipped]
+        return "\n".join(lines)
+
+
+_LISTS: dict[type, str] = {
+    events.Compiled: "compiled",
+    events.GraphBreak: "breaks",
+    events.Skipped: "skipped",
+    events.Recompile: "recompiles",
+}
+
+
+def explain(fn: Any, backend: str | Callable[..., Any] = "eager") -> Callable[..., ExplainOutput]:
+    """`explain(fn)(*args)` calls `fn` (optimized with `backend` if it is not yet) and says what was captured. Caches are
+    not reset: what was compiled before is part of the answer."""
+    target = fn if isinstance(fn, OptimizedFunction) else optimize(backend)(fn)
+
+    def call(*args: Any, **kwargs: Any) -> ExplainOutput:
+        out = ExplainOutput()
+
+        def note(event: events.Event) -> None:
+            name = _LISTS.get(type(event))
+            if name is not None:
+                getattr(out, name).append(event)
+
+        with events.listen(note):
+            out.result = target(*args, **kwargs)
+        out.frames = [entry for _, entry in compiled_frames(target)]
+        return out
+
+    return call

@@ -1,0 +1,219 @@
+"""Metadata rules of torch.nn.functional beyond activations: normalisation, dropout, embedding, pooling, losses, attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from minidynamo.graph.meta_iterator import is_channels_last, preserved_strides
+from minidynamo.graph.meta_rules import fresh, meta_rule, need_sizes, need_tensor, same_device, wants_grad
+from minidynamo.graph.meta_rules_linear import _per_dim
+from minidynamo.graph.meta_rules_pointwise import check_kind
+from minidynamo.graph.meta_value import Decline, TensorMeta
+
+
+def _affine(x: TensorMeta, shape: tuple[int, ...], *parameters: Any) -> list[TensorMeta]:
+    """The optional scale and shift of a normalisation, each of the given shape and of the input's dtype."""
+    check_kind(x.dtype, "f")
+    given = [need_tensor(parameter) for parameter in parameters if parameter is not None]
+    for parameter in given:
+        if parameter.shape != shape or parameter.dtype is not x.dtype:
+            raise Decline
+    same_device(x, *given)
+    return given
+
+
+@meta_rule(F.layer_norm)
+def layer_norm(grad_mode: bool, input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> TensorMeta:
+    """layer_norm over the last dimensions."""
+    x = need_tensor(input)
+    inner = need_sizes((normalized_shape,))
+    if not inner or x.shape[-len(inner) :] != inner or not x.is_contiguous:
+        raise Decline
+    given = _affine(x, inner, weight, bias)
+    return fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x, *given))
+
+
+@meta_rule(F.group_norm)
+def group_norm(grad_mode: bool, input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> TensorMeta:
+    """group_norm of a contiguous input."""
+    x = need_tensor(input)
+    if x.ndim < 3 or type(num_groups) is not int or num_groups < 1 or x.shape[1] % num_groups or 0 in x.shape:
+        raise Decline
+    if not x.is_contiguous or is_channels_last(x.shape, x.stride) or x.shape[0] * num_groups == x.numel:
+        raise Decline
+    given = _affine(x, x.shape[1:2], weight, bias)
+    return fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x, *given))
+
+
+@meta_rule(F.batch_norm)
+def batch_norm(
+    grad_mode: bool,
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> TensorMeta:
+    """batch_norm of a contiguous input; the running statistics keep their metadata."""
+    x = need_tensor(input)
+    if x.ndim < 2 or 0 in x.shape or not x.is_contiguous or is_channels_last(x.shape, x.stride):
+        raise Decline
+    if x.numel == x.shape[1] or (running_mean is None or running_var is None) and not training:
+        raise Decline
+    statistics = _affine(x, x.shape[1:2], running_mean, running_var)
+    if any(statistic.requires_grad for statistic in statistics):
+        raise Decline
+    given = _affine(x, x.shape[1:2], weight, bias)
+    return fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x, *given))
+
+
+@meta_rule(F.dropout)
+def dropout(grad_mode: bool, input: Any, p: Any = 0.5, training: bool = True, inplace: bool = False) -> TensorMeta:
+    """dropout: the input itself when it does nothing, else a masked copy."""
+    x = need_tensor(input)
+    if type(p) not in (int, float) or not 0 <= p <= 1 or type(training) is not bool or inplace:
+        raise Decline
+    if not training or p == 0 or not x.numel:
+        return x
+    check_kind(x.dtype, "f")
+    if not x.is_contiguous:
+        raise Decline
+    return fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x), preserved_strides(x.shape, x.stride))
+
+
+@meta_rule(F.embedding)
+def embedding(
+    grad_mode: bool,
+    input: Any,
+    weight: Any,
+    padding_idx: Any = None,
+    max_norm: Any = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> TensorMeta:
+    """Rows of a table; renormalisation (max_norm) changes the table and is declined."""
+    at, table = need_tensor(input), need_tensor(weight)
+    if at.dtype not in (torch.int64, torch.int32) or table.ndim != 2 or max_norm is not None:
+        raise Decline
+    if padding_idx is not None and (type(padding_idx) is not int or not -table.shape[0] <= padding_idx < table.shape[0]):
+        raise Decline
+    return fresh((*at.shape, table.shape[1]), table.dtype, same_device(at, table), wants_grad(grad_mode, table))
+
+
+def _plain_images(x: TensorMeta) -> None:
+    """A contiguous batch of images, which pooling answers with a contiguous one."""
+    check_kind(x.dtype, "f")
+    if x.ndim != 4 or 0 in x.shape or not x.is_contiguous or is_channels_last(x.shape, x.stride):
+        raise Decline
+
+
+@meta_rule(F.max_pool2d)
+def max_pool2d(
+    grad_mode: bool,
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> TensorMeta:
+    """max_pool2d without ceil_mode and indices."""
+    if return_indices or ceil_mode:
+        raise Decline
+    return _pooled(grad_mode, input, kernel_size, stride, padding, dilation)
+
+
+@meta_rule(F.avg_pool2d)
+def avg_pool2d(
+    grad_mode: bool,
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: Any = None,
+) -> TensorMeta:
+    """avg_pool2d without ceil_mode."""
+    if ceil_mode or divisor_override is not None:
+        raise Decline
+    return _pooled(grad_mode, input, kernel_size, stride, padding, 1)
+
+
+def _pooled(grad_mode: bool, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> TensorMeta:
+    x = need_tensor(input)
+    _plain_images(x)
+    kernels = _per_dim(kernel_size, 2)
+    steps = kernels if stride is None or (isinstance(stride, (tuple, list)) and not stride) else _per_dim(stride, 2)
+    pads, gaps = _per_dim(padding, 2), _per_dim(dilation, 2)
+    sizes = []
+    for size, kernel, step, pad, gap in zip(x.shape[2:], kernels, steps, pads, gaps, strict=True):
+        reach = gap * (kernel - 1) + 1
+        if kernel < 1 or step < 1 or gap < 1 or not 0 <= pad <= kernel // 2 or size + 2 * pad < reach:
+            raise Decline
+        sizes.append((size + 2 * pad - reach) // step + 1)
+    return fresh((*x.shape[:2], *sizes), x.dtype, x.device, wants_grad(grad_mode, x))
+
+
+@meta_rule(F.adaptive_avg_pool2d)
+def adaptive_avg_pool2d(grad_mode: bool, input: Any, output_size: Any) -> TensorMeta:
+    """adaptive_avg_pool2d to given sizes (None keeps a size)."""
+    x = need_tensor(input)
+    _plain_images(x)
+    wanted = (output_size, output_size) if type(output_size) is int else output_size
+    if not isinstance(wanted, (tuple, list)) or len(wanted) != 2:
+        raise Decline
+    sizes = tuple(have if want is None else want for have, want in zip(x.shape[2:], wanted, strict=True))
+    if any(type(size) is not int or size < 1 for size in sizes) or sizes == (1, 1):
+        raise Decline
+    return fresh((*x.shape[:2], *sizes), x.dtype, x.device, wants_grad(grad_mode, x))
+
+
+def _reduced_loss(grad_mode: bool, reduction: Any, *operands: TensorMeta) -> TensorMeta:
+    if reduction not in ("mean", "sum"):
+        raise Decline
+    return fresh((), operands[0].dtype, same_device(*operands), wants_grad(grad_mode, *operands))
+
+
+@meta_rule(F.cross_entropy)
+def cross_entropy(
+    grad_mode: bool,
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> TensorMeta:
+    """cross_entropy of (n, classes) against n class numbers, reduced to one number."""
+    x, classes = need_tensor(input), need_tensor(target)
+    if x.ndim != 2 or classes.shape != x.shape[:1] or classes.dtype is not torch.int64 or 0 in x.shape:
+        raise Decline
+    if size_average is not None or reduce is not None:
+        raise Decline
+    given = _affine(x, x.shape[1:], weight)
+    if given:
+        raise Decline
+    return _reduced_loss(grad_mode, reduction, x, classes)
+
+
+@meta_rule(F.mse_loss)
+def mse_loss(
+    grad_mode: bool, input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+) -> TensorMeta:
+    """mse_loss of equal shapes, reduced to one number."""
+    x, goal = need_tensor(input), need_tensor(target)
+    if size_average is not None or reduce is not None or weight is not None or x.shape != goal.shape or x.dtype is not goal.dtype:
+        raise Decline
+    check_kind(x.dtype, "f")
+    return _reduced_loss(grad_mode, reduction, x, goal)

@@ -1,0 +1,93 @@
+"""OutputGraph: the FX tracer. It holds the graph that is being made and its inputs; one per capture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.fx
+
+from ..sources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class GraphInput:
+    """One placeholder: where its tensor comes from and the tensor that was seen."""
+
+    name: str
+    source: Source
+    example: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedGraph:
+    """What a backend gets: the module, its inputs in placeholder order, and facts about it.
+
+    `outputs` maps a graph node to its place in the tuple that the module returns.
+    """
+
+    module: torch.fx.GraphModule
+    inputs: tuple[GraphInput, ...]
+    outputs: dict[torch.fx.Node, int]
+    ops: int
+    mutates: bool
+    draws_random: bool
+
+    @property
+    def example_inputs(self) -> list[torch.Tensor]:
+        return [i.example for i in self.inputs]
+
+
+class OutputGraph(torch.fx.Tracer):
+    """Nodes are appended while the frame is executed symbolically. Nothing is ever removed but unused inputs."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.root = torch.nn.Module()
+        self.graph = torch.fx.Graph(tracer_cls=type(self))
+        self.class_name = re.sub(r"\W", "_", name) or "captured"
+        self.inputs: dict[torch.fx.Node, GraphInput] = {}
+        self.ops = 0
+        self.mutates = False
+        self.draws_random = False
+        self.lines: dict[torch.fx.Node, Any] = {}
+
+    def add_input(self, source: Source, example: torch.Tensor) -> torch.fx.Proxy:
+        """A placeholder named after its source: `x`, `globals_w`. The names are the same in every process."""
+        node = self.graph.placeholder(re.sub(r"\W+", "_", source.name()).strip("_") or "input")
+        self.inputs[node] = GraphInput(node.name, source, example)
+        return torch.fx.Proxy(node, self)
+
+    def add_op(
+        self,
+        target: Callable[..., Any] | str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        where: Any,
+        mutates: bool = False,
+        draws_random: bool = False,
+    ) -> torch.fx.Proxy:
+        """Append `call_method` for a name, else `call_function`. `where` is the (code, offset) of the user's line."""
+        kind = "call_method" if isinstance(target, str) else "call_function"
+        node = self.graph.create_node(kind, target, args, kwargs)
+        self.lines[node] = where
+        self.ops += 1
+        self.mutates |= mutates
+        self.draws_random |= draws_random
+        return torch.fx.Proxy(node, self)
+
+    def finish(self, wanted: list[torch.fx.Node]) -> CapturedGraph:
+        """Close the graph: it returns the tuple of `wanted` nodes; inputs that nothing uses are dropped."""
+        outputs = {node: index for index, node in enumerate(dict.fromkeys(wanted))}
+        self.graph.output(tuple(outputs))
+        for node in list(self.inputs):
+            if not node.users:
+                self.graph.erase_node(node)
+                del self.inputs[node]
+        module = torch.fx.GraphModule(self.root, self.graph, self.class_name)
+        return CapturedGraph(
+            module, tuple(self.inputs.values()), outputs, self.ops, self.mutates, self.draws_random
+        )

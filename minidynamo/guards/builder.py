@@ -1,0 +1,333 @@
+"""`GuardBuilder`: one method per guard; each reads the guarded value once and appends `GuardRow`s.
+
+What a text needs in order to be safe is added here, whatever the tracer asked for: a type guard below every plain
+attribute or item step, and the absence of a global above every builtin.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import types
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from minidynamo import exc
+from minidynamo.guards import leaves
+from minidynamo.guards.guard import Guard
+from minidynamo.guards.rows import KINDS, GuardRow
+from minidynamo.literals import Ref, as_key, is_immutable, is_literal, is_weakrefable, literal
+from minidynamo.sources import (
+    AttrSource,
+    BuiltinSource,
+    FrameValues,
+    FunctionPartSource,
+    GlobalsSource,
+    ItemSource,
+    Source,
+    StateSource,
+    WeakRefSource,
+    has_plain_items,
+)
+from minidynamo.static_access import dict_has, dict_keys, has_static_attr, is_subtype, static_attr, static_len, type_lookup
+
+READ_ERRORS = (LookupError, AttributeError, TypeError, ValueError)
+_C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
+_LIBRARY_HASHES = (enum.Enum.__hash__, torch.Tensor.__hash__)
+
+
+@dataclass(slots=True)
+class Rows:
+    """What the two builders of one check_fn collect.
+
+    rows: row -> the guard that made it first
+    expected: row -> what it expects, in words that need no live object
+    watched: id -> object whose death makes the entry invalid (also: immutable objects, which are kept alive)
+    """
+
+    rows: dict[GuardRow, Guard] = field(default_factory=dict)
+    expected: dict[GuardRow, str] = field(default_factory=dict)
+    watched: dict[int, Any] = field(default_factory=dict)
+
+
+class GuardBuilder:
+    """Turns guards into rows. One instance per scope; both share `out`."""
+
+    def __init__(self, frame: FrameValues, out: Rows) -> None:
+        self.frame = frame
+        self.out = out
+        self._safe: set[Source] = set()
+
+    # ------------------------------------------------------------------------------------------- mechanics
+
+    def get(self, source: Source, guard: Guard) -> Any:
+        """The value now. Raises InternalError naming the path when it cannot be read."""
+        try:
+            return source.read(self.frame)
+        except READ_ERRORS as error:
+            raise self.error(guard, f"{source.describe()} cannot be read: {type(error).__name__}: {error}") from error
+
+    def error(self, guard: Guard, why: str) -> exc.InternalError:
+        place = "" if guard.user is None else f" (needed by {guard.user[0]}:{guard.user[1]})"
+        return exc.InternalError(f"{guard.create_fn.__name__} on {guard.origin.describe()}{place}: {why}")
+
+    def emit(self, guard: Guard, kind: str, path: Source, *literals: Any, expected: str) -> None:
+        """Appends one row, after the rows that make its text safe."""
+        row = GuardRow(kind, path, literals)
+        for source in row.paths():
+            self._make_safe(guard, source)
+        if KINDS[kind].needs_type:
+            self._type(guard, path)
+        if row not in self.out.rows:
+            self.out.rows[row] = guard
+            self.out.expected[row] = expected
+
+    def watch(self, obj: object) -> int:
+        """The id of `obj`, which stays meaningful because the entry dies with the object."""
+        self.out.watched[id(obj)] = obj
+        return id(obj)
+
+    def _type(self, guard: Guard, path: Source) -> type:
+        cls = type(self.get(path, guard))
+        self.emit(guard, "TYPE_MATCH", path, self.watch(cls), expected=f"type {cls.__qualname__}")
+        return cls
+
+    def _make_safe(self, guard: Guard, source: Source) -> None:
+        if source in self._safe:
+            return
+        self._safe.add(source)
+        parent = source.parent()
+        if parent is not None:
+            self._make_safe(guard, parent)
+        if isinstance(source, BuiltinSource):
+            self.emit(guard, "GLOBAL_ABSENT", GlobalsSource(), source.builtin_name, expected="no such global")
+        base = source.plain_base()
+        if base is not None:
+            why = _plain_step_runs_code(source, self._type(guard, base))
+            if why is not None:
+                raise self.error(guard, f"reading {source.describe()} would run user code: {why}")
+        key = getattr(source, "key", None)
+        self._check_key(guard, key)
+
+    def _check_key(self, guard: Guard, key: object) -> None:
+        """A key whose hash is Python code of the user cannot be looked up by a guard."""
+        if type(key) is tuple:
+            for part in key:
+                self._check_key(guard, part)
+        elif type(key) is Ref:
+            found = type_lookup(type(key.resolve()), "__hash__")
+            if type(found) not in _C_METHODS and found not in _LIBRARY_HASHES:
+                raise self.error(guard, f"the key's __hash__ is Python code ({type(key.resolve()).__qualname__})")
+
+    # ------------------------------------------------------------------------------------- types, identity
+
+    def TYPE_MATCH(self, guard: Guard) -> None:
+        """The exact type."""
+        self._type(guard, guard.origin)
+
+    def ID_MATCH(self, guard: Guard) -> None:
+        """The same object. InternalError where no weak reference can tell that it died (see `can_id_match`)."""
+        value = self.get(guard.origin, guard)
+        if _is_singleton(value):
+            self.emit(guard, "CONSTANT_MATCH", guard.origin, value, expected=literal(value))
+            return
+        if not can_id_match(value):
+            raise self.error(guard, f"{type(value).__name__} objects have no weak references; guard type and structure")
+        self.emit(guard, "ID_MATCH", guard.origin, self.watch(value), expected=f"the same {type(value).__qualname__}")
+
+    def BUILTIN_MATCH(self, guard: Guard) -> None:
+        """The same builtin function."""
+        self.ID_MATCH(guard)
+
+    def MODULE_MATCH(self, guard: Guard) -> None:
+        """The same Python module."""
+        self.TYPE_MATCH(guard)
+        self.ID_MATCH(guard)
+
+    def NN_MODULE(self, guard: Guard) -> None:
+        """The same nn.Module of the same class."""
+        self.TYPE_MATCH(guard)
+        self.ID_MATCH(guard)
+
+    def FUNCTION_MATCH(self, guard: Guard) -> None:
+        """A Python function with the same code object; its cells and defaults are guarded where they are read."""
+        fn = self.get(guard.origin, guard)
+        if type(fn) is not types.FunctionType:
+            raise self.error(guard, f"{type(fn).__name__} is no Python function")
+        code = fn.__code__
+        where = f"code of {code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
+        self.emit(guard, "FUNCTION_MATCH", guard.origin, self.watch(code), expected=where)
+
+    def CLOSURE_MATCH(self, guard: Guard) -> None:
+        """A closure is guarded by its code; every cell that is read has guards of its own."""
+        self.FUNCTION_MATCH(guard)
+
+    def WEAKREF_ALIVE(self, guard: Guard) -> None:
+        """A weakref.ref whose object lives."""
+        self.TYPE_MATCH(guard)
+        self.emit(guard, "WEAKREF_ALIVE", guard.origin, expected="a live object")
+
+    def DUPLICATE_INPUT(self, guard: Guard) -> None:
+        """Both places hold one object. args: the other Source."""
+        (other,) = guard.args
+        self.emit(guard, "DUPLICATE_INPUT", guard.origin, other, expected=f"the object of {other.describe()}")
+
+    def NO_ALIAS(self, guard: Guard) -> None:
+        """The two places hold different objects. args: the other Source."""
+        (other,) = guard.args
+        self.emit(guard, "NO_ALIAS", guard.origin, other, expected=f"not the object of {other.describe()}")
+
+    # -------------------------------------------------------------------------------------------- constants
+
+    def EQUALS_MATCH(self, guard: Guard) -> None:
+        """The same constant: exact type and value, floats by their bits."""
+        value = self.get(guard.origin, guard)
+        path = guard.origin
+        if _is_singleton(value):
+            self.emit(guard, "CONSTANT_MATCH", path, value, expected=literal(value))
+            return
+        constant = value if is_literal(value) else as_key(value)
+        if type(constant) is Ref:
+            raise self.error(guard, f"a {type(value).__name__} object is no constant")
+        self._type(guard, path)
+        plain = type(value) in (int, str, bytes) or type(value) is float and math.isfinite(value) and value != 0
+        self.emit(guard, "EQUALS_MATCH" if plain else "SAME_MATCH", path, constant, expected=literal(constant))
+
+    def CONSTANT_MATCH(self, guard: Guard) -> None:
+        """EQUALS_MATCH for constants, identity for anything else."""
+        value = self.get(guard.origin, guard)
+        if is_literal(value):
+            self.EQUALS_MATCH(guard)
+        else:
+            self.ID_MATCH(guard)
+
+    def NAME_MATCH(self, guard: Guard) -> None:
+        """The same `__name__` (of a class, function or module)."""
+        name = static_attr(self.get(guard.origin, guard), "__name__")
+        if type(name) is not str:
+            raise self.error(guard, "its __name__ is no str")
+        self.emit(guard, "NAME_MATCH", guard.origin, name, expected=f"named {name}")
+
+    def HASATTR(self, guard: Guard) -> None:
+        """Presence or absence of an attribute, as it is now, found statically. args: the name."""
+        (name,) = guard.args
+        present = has_static_attr(self.get(guard.origin, guard), name)
+        kind = "HASATTR" if present else "NOT_HASATTR"
+        self.emit(guard, kind, guard.origin, name, expected=f"{'an' if present else 'no'} attribute {name}")
+
+    # ------------------------------------------------------------------------------------------- containers
+
+    def LENGTH(self, guard: Guard) -> None:
+        """Number of elements of a builtin container."""
+        count = static_len(self.get(guard.origin, guard))
+        self.emit(guard, "LENGTH", guard.origin, count, expected=f"length {count}")
+
+    LIST_LENGTH = TUPLE_LENGTH = DICT_LENGTH = LENGTH
+
+    def ITERATOR_LENGTH(self, guard: Guard) -> None:
+        """Elements left in a tuple, list, range or str iterator."""
+        count = leaves.iterator_len(self.get(guard.origin, guard))
+        if count < 0:
+            raise self.error(guard, "no iterator with a known length")
+        self._type(guard, guard.origin)
+        self.emit(guard, "ITERATOR_LENGTH", guard.origin, count, expected=f"{count} elements left")
+
+    TUPLE_ITERATOR_LEN = ITERATOR_LENGTH
+
+    def DICT_CONTAINS(self, guard: Guard) -> None:
+        """Presence or absence of a key, as it is now. args: the key."""
+        (key,) = guard.args
+        mapping = self.get(guard.origin, guard)
+        present = dict_has(mapping, key)
+        named = as_key(key)
+        self._check_key(guard, named)
+        plain = type(type_lookup(type(mapping), "__contains__")) in _C_METHODS
+        kind = _CONTAINS[plain, present]
+        self.emit(guard, kind, guard.origin, named, expected=f"{'key' if present else 'no key'} {literal(named)}")
+
+    def DICT_KEYS(self, guard: Guard) -> None:
+        """The keys and their order."""
+        mapping = self.get(guard.origin, guard)
+        if not is_subtype(type(mapping), dict):
+            raise self.error(guard, f"{type(mapping).__name__} is no dict")
+        keys = tuple(map(as_key, dict_keys(mapping)))
+        self._type(guard, guard.origin)
+        self.emit(guard, "DICT_KEYS", guard.origin, keys, expected=f"keys {literal(keys)}")
+
+    # ------------------------------------------------------------------------------------------------ torch
+
+    def TENSOR_MATCH(self, guard: Guard) -> None:
+        """Type, dispatch keys, dtype, device, requires_grad, sizes, strides.
+
+        args: optionally two tuples of dimensions whose size, and whose stride, may vary.
+        """
+        tensor = self.get(guard.origin, guard)
+        free_sizes, free_strides = guard.args or ((), ())
+        try:
+            type_id, keyset, dtype, device, grad, sizes, strides = leaves.tensor_spec(tensor)
+        except (TypeError, ValueError) as error:
+            raise self.error(guard, str(error)) from error
+        self.watch(type(tensor))
+        sizes = tuple(None if i in free_sizes else n for i, n in enumerate(sizes))
+        strides = tuple(None if i in free_strides else n for i, n in enumerate(strides))
+        spec = (type_id, keyset, dtype, device, grad, sizes, strides)
+        words = f"{type(tensor).__qualname__} {dtype} {leaves.sizes_text(sizes)} on {device}"
+        self.emit(guard, "TENSOR_MATCH", guard.origin, *spec, expected=words)
+
+    def GLOBAL_STATE(self, guard: Guard) -> None:
+        """Grad and inference mode, default dtype, determinism, autocast, mode stacks, functorch."""
+        self.emit(guard, "GLOBAL_STATE", StateSource(), *leaves.global_state(), expected="the recorded torch state")
+
+    GRAD_MODE = INFERENCE_MODE = DETERMINISTIC_ALGORITHMS = DEFAULT_DTYPE = DEFAULT_DEVICE = GLOBAL_STATE
+    AUTOCAST = TORCH_FUNCTION_STATE = FUNCTORCH_STATE = GLOBAL_STATE
+
+    def GLOBAL_ABSENT(self, guard: Guard) -> None:
+        """A name that was found in the builtins is still no global. The origin is its BuiltinSource."""
+        if not isinstance(guard.origin, BuiltinSource):
+            raise self.error(guard, "it is no builtin")
+        self._make_safe(guard, guard.origin)
+
+
+_CONTAINS = {
+    (True, True): "DICT_CONTAINS",
+    (True, False): "DICT_NOT_CONTAINS",
+    (False, True): "DICT_HAS",
+    (False, False): "DICT_LACKS",
+}
+
+
+def _is_singleton(value: object) -> bool:
+    return type(value) in (
+        type(None),
+        bool,
+        type(Ellipsis),
+        type(NotImplemented),
+        torch.dtype,
+        torch.layout,
+        torch.memory_format,
+    )
+
+
+def can_id_match(value: object) -> bool:
+    """Whether ID_MATCH is possible: the object is immutable (and then kept alive) or weakly referable."""
+    return is_immutable(value) or is_weakrefable(value)
+
+
+def _plain_step_runs_code(source: Source, cls: type) -> str | None:
+    """Why the plain step of `source` on an exact `cls` could run user code; None when it runs C code only."""
+    if isinstance(source, FunctionPartSource):
+        return None if cls is types.FunctionType else f"{cls.__qualname__} is no Python function"
+    if isinstance(source, WeakRefSource):
+        return None if cls is weakref.ref else f"{cls.__qualname__} is not weakref.ref"
+    if isinstance(source, ItemSource):
+        return None if has_plain_items(cls) else f"{cls.__qualname__} defines __getitem__ or __missing__"
+    assert isinstance(source, AttrSource)
+    if type(type_lookup(cls, "__getattribute__")) is not types.WrapperDescriptorType:
+        return f"{cls.__qualname__} defines __getattribute__"
+    found = type_lookup(cls, source.member)
+    if found is not None and type(found) not in (types.MemberDescriptorType, types.GetSetDescriptorType):
+        return f"{source.member} of {cls.__qualname__} is a {type(found).__name__}"
+    return None

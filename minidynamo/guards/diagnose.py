@@ -1,0 +1,187 @@
+"""Which guard failed and why, in the user's words. Runs on a miss only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from minidynamo.guards import py_leaves
+from minidynamo.guards.rows import GuardRow
+from minidynamo.literals import is_literal, literal
+from minidynamo.sources import FrameValues, Source
+from minidynamo.static_access import dict_keys, static_attr, static_len
+
+_SHORT = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The first guard that does not hold.
+
+    part: its text; row: the row, None for the validity flag; where: the place in the user's words ("argument n")
+    expected, actual: short, metadata only for tensors; user: (filename, line) that made the guard, where known
+    error: what the guard raised, as "KeyError: 'flag'", or None
+    """
+
+    part: str
+    row: GuardRow | None
+    where: str
+    expected: str
+    actual: str
+    user: tuple[str, int] | None
+    error: str | None = None
+
+    def message(self) -> str:
+        """One line: where, expected, found."""
+        return f"{self.where}: expected {self.expected}, found {self.actual}"
+
+
+def explain_failure(check: Any, frame: FrameValues) -> Failure | None:
+    """The first failing part of `check` (a CheckFn) on `frame`, None when all hold."""
+    if not check.namespace["___guarded_code"].valid:
+        return Failure(
+            "___guarded_code.valid", None, "this entry", "alive", "an object that it relies on died or changed", None
+        )
+    values = {name: frame.locals[name] for name in check.names if name in frame.locals}
+    scope = check.namespace | values | {"___globals": frame.globals, "___closure": frame.closure}
+    for row, part in zip(check.rows, check.parts, strict=True):
+        error = None
+        try:
+            if eval(compile(part, check.filename, "eval"), scope):
+                continue
+        except Exception as raised:  # a guard that raises is a failed guard; it is told as such
+            error = f"{type(raised).__name__}: {raised}"
+        return Failure(
+            part=part,
+            row=row,
+            where=row.path.describe(),
+            expected=_expected(check, row, frame),
+            actual=_actual(row, frame, error),
+            user=check.users.get(row),
+            error=error,
+        )
+    return None
+
+
+def _expected(check: Any, row: GuardRow, frame: FrameValues) -> str:
+    words = check.expected.get(row, "the recorded value")
+    if row.kind == "TENSOR_MATCH":
+        return _tensor_sides(row, frame, words)[0]
+    return str(words)
+
+
+def _actual(row: GuardRow, frame: FrameValues, error: str | None) -> str:
+    try:
+        value = row.path.read(frame)
+    except Exception as raised:  # the place itself is gone
+        return f"nothing ({type(raised).__name__}: {raised})"
+    if row.kind == "TENSOR_MATCH":
+        return _tensor_sides(row, frame, "")[1]
+    actual = _ACTUAL.get(row.kind, _value)(row, value, frame)
+    return actual if error is None else f"{actual} ({error})"
+
+
+def _tensor_sides(row: GuardRow, frame: FrameValues, words: str) -> tuple[str, str]:
+    """Both sides of the first differing piece of metadata: `size (4, 8)`, `size (5, 8)`."""
+    try:
+        value = row.path.read(frame)
+    except Exception:  # the place itself is gone: the whole expectation is told
+        return words, "nothing"
+    if not issubclass(type(value), torch.Tensor) or id(type(value)) != row.literals[0]:
+        return words, short(value)
+    mismatch = py_leaves.tensor_mismatch(value, *row.literals)
+    before, arrow, after = mismatch.partition(" -> ")
+    if not arrow:
+        return words, mismatch or short(value)
+    part = next((part for part in py_leaves.SPEC_PARTS if before.startswith(part)), "")
+    return before, f"{part} {after}"
+
+
+def _value(row: GuardRow, value: object, frame: FrameValues) -> str:
+    return short(value)
+
+
+def _length(row: GuardRow, value: object, frame: FrameValues) -> str:
+    return f"length {static_len(value)}"
+
+
+def _type(row: GuardRow, value: object, frame: FrameValues) -> str:
+    return f"type {type(value).__qualname__}"
+
+
+def _name(row: GuardRow, value: object, frame: FrameValues) -> str:
+    return f"named {static_attr(value, '__name__')}"
+
+
+def _other(row: GuardRow, value: object, frame: FrameValues) -> str:
+    other: Source = row.literals[0]
+    return f"another object than {other.describe()}" if row.kind == "DUPLICATE_INPUT" else "the same object"
+
+
+def _same_type(row: GuardRow, value: object, frame: FrameValues) -> str:
+    return f"another {type(value).__qualname__}"
+
+
+def _function(row: GuardRow, value: object, frame: FrameValues) -> str:
+    code = getattr(value, "__code__", None) if type(value) is type(_function) else None
+    if code is None:
+        return short(value)
+    return f"code of {code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
+
+
+def _state(row: GuardRow, value: object, frame: FrameValues) -> str:
+    return py_leaves.global_state_mismatch(*row.literals) or "the recorded torch state"
+
+
+def _presence(present: str) -> Callable[[GuardRow, object, FrameValues], str]:
+    return lambda row, value, frame: f"{present} {literal(row.literals[0])}"
+
+
+def _keys(row: GuardRow, value: Any, frame: FrameValues) -> str:
+    return _clip("keys (" + ", ".join(short(key) for key in dict_keys(value)) + ")")
+
+
+def _left(row: GuardRow, value: object, frame: FrameValues) -> str:
+    return f"{py_leaves.iterator_len(value)} elements left"
+
+
+_ACTUAL: dict[str, Callable[[GuardRow, Any, FrameValues], str]] = {
+    "TYPE_MATCH": _type,
+    "LENGTH": _length,
+    "NAME_MATCH": _name,
+    "DUPLICATE_INPUT": _other,
+    "NO_ALIAS": _other,
+    "ID_MATCH": _same_type,
+    "FUNCTION_MATCH": _function,
+    "GLOBAL_STATE": _state,
+    "GLOBAL_ABSENT": _presence("a global named"),
+    "HASATTR": _presence("no attribute"),
+    "NOT_HASATTR": _presence("an attribute"),
+    "DICT_CONTAINS": _presence("no key"),
+    "DICT_HAS": _presence("no key"),
+    "DICT_NOT_CONTAINS": _presence("key"),
+    "DICT_LACKS": _presence("key"),
+    "DICT_KEYS": _keys,
+    "ITERATOR_LENGTH": _left,
+}
+
+
+def short(value: object) -> str:
+    """A value in a few words: constants as they are, tensors by metadata, anything else by its type. No user code runs."""
+    if is_literal(value):
+        return _clip(literal(value))
+    cls = type(value)
+    if issubclass(cls, torch.Tensor):
+        try:
+            spec = py_leaves.tensor_spec(value)
+        except ValueError:
+            return f"a {cls.__qualname__}"
+        return f"{cls.__qualname__} {spec[2]} {py_leaves.sizes_text(spec[5])} on {spec[3]}"
+    return f"a {cls.__qualname__}"
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 3]}..."

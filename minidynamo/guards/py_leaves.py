@@ -1,0 +1,275 @@
+"""The `___` helpers in Python: used where the native ones are not built, and the meaning that those must have.
+
+Every helper is total over any value or raises; a helper that raises counts as a failed guard. None runs user code.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from typing import Any
+
+import torch
+
+from minidynamo.literals import same
+from minidynamo.static_access import dict_keys, has_static_attr, static_attr, static_len
+
+STATIC_ACCESS = (has_static_attr, static_attr, static_len)  # also native leaves, defined one layer below
+
+
+def check_type_id(obj: object, type_id: int) -> bool:
+    """type(obj) is exactly the type with this id."""
+    return id(type(obj)) == type_id
+
+
+def check_obj_id(obj: object, obj_id: int) -> bool:
+    """obj is the object with this id (which is alive as long as the guard's entry is valid)."""
+    return id(obj) == obj_id
+
+
+def check_code_id(fn: object, code_id: int) -> bool:
+    """fn is a plain Python function whose code object has this id."""
+    return type(fn) is types.FunctionType and id(fn.__code__) == code_id
+
+
+def check_name(obj: object, name: str) -> bool:
+    """The `__name__` that obj keeps itself is this exact str."""
+    value = static_attr(obj, "__name__")
+    return type(value) is str and value == name
+
+
+_ITERATORS = (type(iter(())), type(iter([])), type(iter(range(0))), type(iter("")))
+
+
+def iterator_len(iterator: Any) -> int:
+    """Elements left in an exact tuple, list, range or str iterator; -1 for anything else."""
+    return iterator.__length_hint__() if type(iterator) in _ITERATORS else -1
+
+
+def weakref_alive(ref: Any) -> bool:
+    """ref is an exact weakref.ref whose object lives."""
+    return type(ref) is weakref.ref and ref() is not None
+
+
+def weakref_target(ref: Any) -> Any:
+    """What an exact weakref.ref points to. Raises TypeError for anything else."""
+    if type(ref) is not weakref.ref:
+        raise TypeError("no weakref.ref")
+    return ref()
+
+
+def check_dict_keys(mapping: Any, expected: tuple[Any, ...]) -> bool:
+    """mapping is a dict with exactly these keys in this order; keys are compared as constants or by identity."""
+    if dict.__len__(mapping) != len(expected):
+        return False
+    return all(map(same, dict_keys(mapping), expected))
+
+
+# -------------------------------------------------------------------------------------------------- tensors
+
+TensorSpec = tuple[int, int, str, str, bool, tuple[int | None, ...], tuple[int | None, ...]]
+
+
+class Indescribable(ValueError):
+    """A tensor whose metadata a guard cannot state: no strides, symbolic sizes, or a wrapper around other tensors."""
+
+
+def _why_indescribable(tensor: torch.Tensor) -> str | None:
+    keys = torch._C._dispatch_keys(tensor)
+    if keys.has(torch._C.DispatchKey.Python):
+        return "a tensor subclass with __torch_dispatch__"
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor) or torch._is_functional_tensor(tensor):
+        return "a functorch wrapper"
+    if tensor.is_nested:
+        return "a nested tensor"
+    if tensor.layout is not torch.strided:
+        return f"layout {tensor.layout}, which has no strides"
+    if not all(type(size) is int for size in tensor.size()):
+        return "symbolic sizes"
+    return None
+
+
+def tensor_spec(tensor: Any) -> TensorSpec:
+    """The literals of a TENSOR_MATCH for this tensor now: type id, dispatch keys after thread-local include/exclude,
+    dtype, device, `grad mode and requires_grad`, sizes, strides.
+
+    Raises TypeError for no tensor, Indescribable (a ValueError) for a tensor without such metadata.
+    """
+    if not issubclass(type(tensor), torch.Tensor):
+        raise TypeError(f"tensor_spec needs a tensor, not {type(tensor).__name__}")
+    with torch._C.DisableTorchFunctionSubclass():
+        why = _why_indescribable(tensor)
+        if why is not None:
+            raise Indescribable(f"the tensor is {why}; guard its type and its parts instead")
+        return (
+            id(type(tensor)),
+            _keyset(tensor),
+            str(tensor.dtype).removeprefix("torch."),
+            str(tensor.device),
+            torch.is_grad_enabled() and tensor.requires_grad,
+            tuple(tensor.size()),
+            tuple(tensor.stride()),
+        )
+
+
+def _keyset(tensor: torch.Tensor) -> int:
+    included = torch._C._dispatch_tls_local_include_set().raw_repr()
+    excluded = torch._C._dispatch_tls_local_exclude_set().raw_repr()
+    # DispatchKeySet subtraction keeps the backend bits (the low ones) of the left side.
+    keys = torch._C._dispatch_keys(tensor).raw_repr() | included
+    return keys & ~(excluded & ~_BACKEND_BITS)
+
+
+_BACKEND_BITS = (1 << 16) - 1
+
+# Parts of a spec, in order, in the words of messages.
+SPEC_PARTS = ("type", "dispatch keys", "dtype", "device", "requires_grad", "size", "stride")
+
+
+def check_tensors(
+    obj: object,
+    type_id: int,
+    keyset: int,
+    dtype: str,
+    device: str,
+    requires_grad: bool,
+    sizes: tuple[int | None, ...],
+    strides: tuple[int | None, ...],
+) -> bool:
+    """The tensor has exactly this metadata; None in sizes or strides admits any value. False for no tensor."""
+    if id(type(obj)) != type_id:
+        return False
+    try:
+        spec = tensor_spec(obj)
+    except (TypeError, Indescribable):
+        return False
+    return (
+        spec[1:5] == (keyset, dtype, device, requires_grad) and _fits(spec[5], sizes) and _fits(spec[6], strides)
+    )
+
+
+def _fits(actual: tuple[int | None, ...], expected: tuple[int | None, ...]) -> bool:
+    return len(actual) == len(expected) and all(
+        want is None or have == want for have, want in zip(actual, expected, strict=True)
+    )
+
+
+def tensor_mismatch(obj: object, *expected: Any) -> str:
+    """Why `check_tensors(obj, *expected)` is False, naming the first part that differs; '' when it is True."""
+    if id(type(obj)) != expected[0]:
+        return f"type id {expected[0]} -> {type(obj).__name__}"
+    try:
+        spec = tensor_spec(obj)
+    except (TypeError, Indescribable) as error:
+        return str(error)
+    for part, have, want in list(zip(SPEC_PARTS, spec, expected, strict=True))[1:]:
+        if isinstance(want, tuple):
+            if not _fits(have, want):  # type: ignore[arg-type]
+                return f"{part} {sizes_text(want)} -> {sizes_text(have)}"  # type: ignore[arg-type]
+        elif have != want:
+            return f"{part} {_part_text(part, want)} -> {_part_text(part, have)}"
+    return ""
+
+
+def sizes_text(sizes: tuple[int | None, ...]) -> str:
+    """`(4, 8)`; an admitted dimension is `*`."""
+    inner = ", ".join("*" if size is None else str(size) for size in sizes)
+    return f"({inner}{',' if len(sizes) == 1 else ''})"
+
+
+def _part_text(part: str, value: object) -> str:
+    if part == "dispatch keys":
+        return keyset_text(value)  # type: ignore[arg-type]
+    return str(value)
+
+
+def keyset_text(keyset: int) -> str:
+    """`{CPU, AutogradCPU}`."""
+    text = torch._C._dispatch_keyset_to_string(torch._C.DispatchKeySet.from_raw_repr(keyset))
+    return text.removeprefix("DispatchKeySet").replace("(", "{").replace(")", "}")
+
+
+# --------------------------------------------------------------------------------------------- global state
+
+# Flags of the state word, lowest bit first, with their reading in the words of messages.
+STATE_FLAGS = (
+    "grad mode",
+    "inference mode",
+    "deterministic algorithms",
+    "deterministic algorithms warn only",
+    "deterministic fill of uninitialized memory",
+    "__torch_function__ of subclasses",
+    "a __torch_function__ mode on the stack",
+    "a __torch_dispatch__ mode on the stack",
+    "a functorch transform",
+    "autocast cache",
+    "autocast on cpu",
+    "autocast on cuda",
+    "autocast on the PrivateUse1 device",
+)
+# Autocast dtypes take four bits per device from here on: 1 + index in AUTOCAST_DTYPES, 0 where autocast is off.
+AUTOCAST_SHIFT = 16
+AUTOCAST_DTYPES = ("float16", "bfloat16", "float32", "float64")
+_OTHER_DTYPE = 15
+
+
+def _autocast_devices() -> tuple[str, str, str]:
+    return "cpu", "cuda", torch._C._get_privateuse1_backend_name()
+
+
+def global_state() -> tuple[int, str]:
+    """The literals of a GLOBAL_STATE guard now: (flags and autocast dtypes, default dtype)."""
+    included = torch._C._dispatch_tls_is_dispatch_key_included
+    autocast = [torch.is_autocast_enabled(device) for device in _autocast_devices()]
+    flags = (
+        torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+        torch.utils.deterministic.fill_uninitialized_memory,  # type: ignore[attr-defined]
+        torch._C._is_torch_function_enabled(),
+        torch._C._len_torch_function_stack() > 0,
+        included(torch._C.DispatchKey.Python),
+        included(torch._C.DispatchKey.FuncTorchDynamicLayerFrontMode),
+        any(autocast) and torch.is_autocast_cache_enabled(),
+        *autocast,
+    )
+    bits = sum(1 << i for i, flag in enumerate(flags) if flag)
+    for i, device in enumerate(_autocast_devices()):
+        if autocast[i]:
+            bits |= _dtype_code(torch.get_autocast_dtype(device)) << (AUTOCAST_SHIFT + 4 * i)
+    return bits, str(torch.get_default_dtype()).removeprefix("torch.")
+
+
+def _dtype_code(dtype: torch.dtype) -> int:
+    name = str(dtype).removeprefix("torch.")
+    return 1 + AUTOCAST_DTYPES.index(name) if name in AUTOCAST_DTYPES else _OTHER_DTYPE
+
+
+def check_global_state(bits: int, default_dtype: str) -> bool:
+    """torch's global state is as recorded."""
+    return global_state() == (bits, default_dtype)
+
+
+def global_state_mismatch(bits: int, default_dtype: str) -> str:
+    """What differs, in words: `grad mode on -> off`; '' when nothing does."""
+    now, dtype = global_state()
+    out = [
+        f"{flag} {_on(bits >> i)} -> {_on(now >> i)}" for i, flag in enumerate(STATE_FLAGS) if (bits ^ now) >> i & 1
+    ]
+    for i, device in enumerate(_autocast_devices()):
+        shift = AUTOCAST_SHIFT + 4 * i
+        before, after = bits >> shift & 15, now >> shift & 15
+        if before != after and before and after:
+            out.append(f"autocast dtype on {device} {_dtype_name(before)} -> {_dtype_name(after)}")
+    if dtype != default_dtype:
+        out.append(f"default dtype {default_dtype} -> {dtype}")
+    return "; ".join(out)
+
+
+def _on(bit: int) -> str:
+    return "on" if bit & 1 else "off"
+
+
+def _dtype_name(code: int) -> str:
+    return AUTOCAST_DTYPES[code - 1] if code <= len(AUTOCAST_DTYPES) else "another dtype"

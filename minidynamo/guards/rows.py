@@ -1,0 +1,89 @@
+"""`GuardRow` and the table of row kinds: one template per kind is both its printer and its parser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from minidynamo.literals import literal
+from minidynamo.sources import Source
+
+# Hole kinds of a template, besides {path}.
+LITERAL, SOURCE = "literal", "source"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of row.
+
+    template: the text, `{path}` the guarded value, `{0}`, `{1}`, ... the literals
+    holes: what each literal is (LITERAL or SOURCE)
+    cost: rank among guards that are ready; cheap and likely to fail is low
+    doc: one line for people
+    needs_type: the text is safe or meaningful only after a type guard on the path
+    """
+
+    template: str
+    holes: tuple[str, ...]
+    cost: int
+    doc: str
+    needs_type: bool = False
+
+
+def _kind(template: str, cost: int, doc: str, *, holes: str = "", needs_type: bool = False) -> Kind:
+    names = {"l": LITERAL, "s": SOURCE}
+    return Kind(template, tuple(names[h] for h in holes), cost, doc, needs_type)
+
+
+KINDS: dict[str, Kind] = {
+    "TYPE_MATCH": _kind("___check_type_id({path}, {0})", 0, "exact type by identity", holes="l"),
+    "ID_MATCH": _kind("___check_obj_id({path}, {0})", 1, "the same object", holes="l"),
+    "CONSTANT_MATCH": _kind("{path} is {0}", 1, "the same singleton", holes="l"),
+    "DUPLICATE_INPUT": _kind("{path} is {0}", 1, "two places hold one object", holes="s"),
+    "NO_ALIAS": _kind("{path} is not {0}", 1, "two places hold different objects", holes="s"),
+    "FUNCTION_MATCH": _kind("___check_code_id({path}, {0})", 2, "a Python function with the same code", holes="l"),
+    "EQUALS_MATCH": _kind("{path} == {0}", 3, "int, str, bytes or ordinary float", holes="l", needs_type=True),
+    "LENGTH": _kind("___len({path}) == {0}", 3, "number of elements", holes="l", needs_type=True),
+    "GLOBAL_STATE": _kind("___check_global_state({0}, {1})", 4, "modes, default dtype, autocast", holes="ll"),
+    "SAME_MATCH": _kind("___same({path}, {0})", 5, "constant compared by type and bits", holes="l"),
+    "NAME_MATCH": _kind("___check_name({path}, {0})", 5, "its __name__", holes="l"),
+    "ITERATOR_LENGTH": _kind("___iterator_len({path}) == {0}", 5, "elements left in an iterator", holes="l"),
+    "WEAKREF_ALIVE": _kind("___weakref_alive({path})", 5, "a weak reference whose object lives"),
+    "GLOBAL_ABSENT": _kind("{0} not in ___globals", 2, "a builtin is not shadowed by a global", holes="l"),
+    "HASATTR": _kind("___hasattr({path}, {0})", 6, "attribute found statically", holes="l"),
+    "NOT_HASATTR": _kind("not ___hasattr({path}, {0})", 6, "attribute not found statically", holes="l"),
+    "DICT_CONTAINS": _kind("{0} in {path}", 6, "key present", holes="l", needs_type=True),
+    "DICT_NOT_CONTAINS": _kind("{0} not in {path}", 6, "key absent", holes="l", needs_type=True),
+    "DICT_HAS": _kind("___dict_has({path}, {0})", 6, "key present in a dict that overrides `in`", holes="l"),
+    "DICT_LACKS": _kind("not ___dict_has({path}, {0})", 6, "key absent in a dict that overrides `in`", holes="l"),
+    "TENSOR_MATCH": _kind(
+        "___check_tensors({path}, {0}, {1}, {2}, {3}, {4}, {5}, {6})", 7, "tensor metadata", holes="lllllll"
+    ),
+    "DICT_KEYS": _kind("___check_dict_keys({path}, {0})", 8, "keys and their order", holes="l"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GuardRow:
+    """One fact that must hold: `kind` of KINDS, the path of the value, the literals (constants, Refs, other Sources).
+
+    Two rows are equal when kind and path are equal and the literals are the same constants, bit for bit.
+    """
+
+    kind: str
+    path: Source
+    literals: tuple[Any, ...] = ()
+
+    def key(self) -> tuple[Any, ...]:
+        """What equality and hash are made of."""
+        return self.kind, self.path, tuple(x if isinstance(x, Source) else literal(x) for x in self.literals)
+
+    def __eq__(self, other: object) -> bool:
+        return self.key() == other.key() if isinstance(other, GuardRow) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def paths(self) -> tuple[Source, ...]:
+        """The guarded path and every other path that the text reads."""
+        return (self.path, *(x for x in self.literals if isinstance(x, Source)))

@@ -1,0 +1,301 @@
+"""Constants as guard text and back: `parse_literal(literal(v))` is `v`, bit for bit and type for type.
+
+Only exact builtin constant types and torch's own constants have a literal. Any other object that a path or a guard
+must name (a class used as a dict key, an enum member, ...) is a `Ref`, held weakly.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+import struct
+import types
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from minidynamo import exc
+
+# sys.set_int_max_str_digits may be as low as 640; wider ints are written in hex, which has no limit.
+_DECIMAL_BITS = 2000
+# Nested parentheses that the Python parser takes are limited (200 on every supported version).
+_MAX_DEPTH = 50
+
+
+def float_bits(value: float) -> int:
+    """The 64 bits of an IEEE double."""
+    return int(struct.unpack("<Q", struct.pack("<d", value))[0])
+
+
+def bits_float(bits: int) -> float:
+    """Inverse of `float_bits`."""
+    return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+
+
+# ---------------------------------------------------------------------------------------------------- refs
+
+
+# C objects that cannot change and own nothing of the user's: naming them strongly leaks nothing.
+IMMUTABLE_TYPES: frozenset[type] = frozenset(
+    {
+        types.MethodDescriptorType,
+        types.WrapperDescriptorType,
+        types.GetSetDescriptorType,
+        types.MemberDescriptorType,
+        types.ClassMethodDescriptorType,
+        type(None),
+        type(Ellipsis),
+        type(NotImplemented),
+        bool,
+    }
+)
+
+
+def is_immutable(obj: object) -> bool:
+    """Whether `obj` may be held strongly by guards."""
+    cls = type(obj)
+    if cls is types.BuiltinFunctionType:
+        owner = obj.__self__  # type: ignore[attr-defined]
+        return owner is None or type(owner) in (types.ModuleType, type)
+    return cls in IMMUTABLE_TYPES or cls.__module__ == "torch" and cls.__name__ in _TORCH_SINGLETONS
+
+
+def is_weakrefable(obj: object) -> bool:
+    try:
+        weakref.ref(obj)
+    except TypeError:
+        return False
+    return True
+
+
+class _RefTable:
+    """The `___ref` of guard text: number -> object, weak unless the object is immutable. KeyError once it died."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count()
+        self._objects: dict[int, Callable[[], Any]] = {}
+        self._by_id: dict[int, int] = {}
+
+    def add(self, obj: object) -> int:
+        number = self._by_id.get(id(obj))
+        if number is not None and self._objects[number]() is obj:
+            return number
+        number = next(self._numbers)
+        if is_immutable(obj):
+            self._objects[number] = lambda: obj
+        else:
+            self._objects[number] = self._weak(obj, number, id(obj))
+        self._by_id[id(obj)] = number
+        return number
+
+    def _weak(self, obj: object, number: int, address: int) -> Callable[[], Any]:
+        def dead(_: object) -> None:
+            self._objects.pop(number, None)
+            if self._by_id.get(address) == number:
+                del self._by_id[address]
+
+        try:
+            return weakref.ref(obj, dead)
+        except TypeError:
+            raise exc.Unsupported(
+                f"a {type(obj).__name__} object is used as a key that guards must name, but it has no weak references "
+                "and no literal form"
+            ) from None
+
+    def __getitem__(self, number: int) -> Any:
+        obj = self._objects[number]()
+        if obj is None and number in self._objects and not isinstance(self._objects[number], weakref.ref):
+            return None
+        if obj is None:
+            raise KeyError(number)
+        return obj
+
+
+REFS = _RefTable()
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """An object that has no literal, by its number in the process-wide weak table: `___ref[3]`."""
+
+    number: int
+    table: ClassVar[_RefTable] = REFS
+
+    @classmethod
+    def of(cls, obj: object) -> Ref:
+        """Raises Unsupported for an object that is neither immutable nor weakly referable."""
+        return cls(REFS.add(obj))
+
+    def resolve(self) -> Any:
+        """The object. Raises KeyError when it died."""
+        return REFS[self.number]
+
+
+def as_key(value: object) -> Any:
+    """`value` as a row or path may hold it: itself if it has a literal, tuples element by element, else a Ref."""
+    if is_literal(value) and value == value:  # noqa: PLR0124 - nan as a key is found by identity only
+        return value
+    if type(value) is tuple:
+        return tuple(as_key(item) for item in value)
+    return Ref.of(value)
+
+
+# -------------------------------------------------------------------------------------------- value -> text
+
+
+def _int(value: int) -> str:
+    return repr(value) if value.bit_length() <= _DECIMAL_BITS else hex(value)
+
+
+def _float(value: float) -> str:
+    return repr(value) if math.isfinite(value) else f"___float({float_bits(value):#x})"
+
+
+def _tuple(value: tuple[Any, ...]) -> str:
+    return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
+
+
+def _torch_singleton(value: object) -> str:
+    return "___" + str(value)
+
+
+_PRINTERS: dict[type, Callable[[Any], str]] = {
+    type(None): repr,
+    bool: repr,
+    type(Ellipsis): repr,
+    type(NotImplemented): lambda v: "___NotImplemented",
+    int: _int,
+    float: _float,
+    complex: lambda v: f"___complex({_float(v.real)}, {_float(v.imag)})",
+    str: repr,
+    bytes: repr,
+    tuple: _tuple,
+    frozenset: lambda v: f"___frozenset({_tuple(tuple(_Text(t) for t in sorted(map(literal, v))))})",
+    range: lambda v: f"___range({_int(v.start)}, {_int(v.stop)}, {_int(v.step)})",
+    slice: lambda v: f"___slice({literal(v.start)}, {literal(v.stop)}, {literal(v.step)})",
+    Ref: lambda v: f"___ref[{v.number}]",
+}
+
+
+class _Text(str):
+    """Text that is printed as it is, inside a container."""
+
+
+_PRINTERS[_Text] = str
+
+_TORCH_SINGLETONS = {"dtype", "layout", "memory_format"}
+_TORCH_PRINTERS: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(_TORCH_SINGLETONS, _torch_singleton),
+    "device": lambda v: f"___device({v.type!r}, {v.index!r})",
+    "Size": lambda v: f"___size({_tuple(tuple(v))})",
+}
+
+
+def _printer(value: object) -> Callable[[Any], str] | None:
+    cls = type(value)
+    printer = _PRINTERS.get(cls)
+    if printer is None and cls.__module__ == "torch":
+        printer = _TORCH_PRINTERS.get(cls.__name__)
+    return printer
+
+
+def is_literal(value: object, depth: int = 0) -> bool:
+    """Whether `literal(value)` exists. A Ref counts as one."""
+    if depth > _MAX_DEPTH or _printer(value) is None:
+        return False
+    parts: Any = ()
+    if isinstance(value, (tuple, frozenset)):
+        parts = value
+    elif isinstance(value, slice):
+        parts = (value.start, value.stop, value.step)
+    return all(is_literal(part, depth + 1) for part in parts)
+
+
+def literal(value: object) -> str:
+    """The text of a constant. Raises InternalError when `value` has no literal form."""
+    printer = _printer(value)
+    if printer is None:
+        raise exc.InternalError(f"a {type(value).__name__} object has no literal form in a guard")
+    return printer(value)
+
+
+# -------------------------------------------------------------------------------------------- text -> value
+
+
+def make_device(kind: str, index: int | None) -> Any:
+    """`___device` of guard text."""
+    import torch
+
+    return torch.device(kind) if index is None else torch.device(kind, index)
+
+
+def make_size(sizes: tuple[int, ...]) -> Any:
+    """`___size` of guard text."""
+    import torch
+
+    return torch.Size(sizes)
+
+
+CONSTRUCTORS: dict[str, Callable[..., Any]] = {
+    "___float": bits_float,
+    "___complex": complex,
+    "___frozenset": frozenset,
+    "___range": range,
+    "___slice": slice,
+    "___device": make_device,
+    "___size": make_size,
+}
+
+
+class NotALiteral(Exception):
+    """The text is no literal (it may be a path)."""
+
+
+def parse_literal(node: ast.expr) -> Any:
+    """The value of a literal's syntax tree. Raises NotALiteral."""
+    match node:
+        case ast.Constant(value):
+            return value
+        case ast.UnaryOp(ast.USub(), ast.Constant(value)) if type(value) in (int, float):
+            return -value
+        case ast.Tuple(items):
+            return tuple(parse_literal(item) for item in items)
+        case ast.Call(ast.Name(name), args, []) if name in CONSTRUCTORS:
+            return CONSTRUCTORS[name](*map(parse_literal, args))
+        case ast.Subscript(ast.Name("___ref"), ast.Constant(number)) if type(number) is int:
+            return Ref(number)
+        case ast.Name("___NotImplemented"):
+            return NotImplemented
+        case ast.Attribute(ast.Name("___torch"), name):
+            import torch
+
+            return getattr(torch, name)
+    raise NotALiteral(ast.dump(node))
+
+
+# ----------------------------------------------------------------------------------------------- comparison
+
+
+def same(value: object, expected: object) -> bool:
+    """Whether `value` is the same constant as `expected`: exact types throughout, floats by their bits.
+
+    `expected` has a literal. No code of the user's runs: values of other types are compared by identity with Refs only.
+    """
+    if type(expected) is Ref:
+        return value is expected.resolve()
+    cls = type(value)
+    if cls is not type(expected):
+        return False
+    if cls is float:
+        return _same_float(value, expected)  # type: ignore[arg-type]
+    if isinstance(expected, tuple):
+        return len(value) == len(expected) and all(map(same, value, expected))  # type: ignore[arg-type]
+    return is_literal(value) and literal(value) == literal(expected)
+
+
+def _same_float(value: float, expected: float) -> bool:
+    if value == expected:
+        return value != 0.0 or math.copysign(1.0, value) == math.copysign(1.0, expected)
+    return value != value and float_bits(value) == float_bits(expected)  # noqa: PLR0124 - both are nan, bit for bit

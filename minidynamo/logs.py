@@ -1,0 +1,84 @@
+"""Log topics: events as lines of the loggers `minidynamo.<topic>`. `MINIDYNAMO_LOG=recompiles,breaks` prints to stderr."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+import sys
+from collections.abc import Callable
+
+from . import events
+
+TOPICS = ("guards", "graph", "bytecode", "breaks", "recompiles", "timing")
+_active: dict[str, Callable[[], None]] = {}
+
+
+def _lines(topic: str, event: events.Event) -> list[str]:
+    """The lines of an event under a topic."""
+    if isinstance(event, events.Compiled):
+        head = f"{event.compile_id} {event.where.function} ({event.where})"
+        if topic == "guards":
+            return [f"{head}: {len(event.guards)} guards", *(f"  {g}" for g in event.guards)]
+        if topic == "graph":
+            return [f"{head}: {event.ops} operators, {event.exit}", *(f"  {g}" for g in event.graph.splitlines())]
+        if topic == "bytecode":
+            return [head, *(f"  {line}" for line in event.output.splitlines())]
+        if topic == "timing":
+            return [f"{head}: {event.seconds * 1e3:.2f} ms"]
+    if topic == "timing" and isinstance(event, events.StageDone):
+        facts = " ".join(f"{k}={v}" for k, v in event.facts.items())
+        return [f"{event.compile_id} {event.stage}: {event.seconds * 1e3:.3f} ms {facts}".rstrip()]
+    if topic == "breaks" and isinstance(event, events.GraphBreak):
+        return [f"{event.where} {event.where.function}: {event.text} [{event.code}]; {event.hint}"]
+    if topic == "breaks" and isinstance(event, events.Skipped):
+        return [f"{event.where} {event.where.function} not compiled: {event.text} [{event.code}]; {event.hint}"]
+    if topic == "recompiles" and isinstance(event, events.Recompile):
+        rows = [f"  {name}: {part}: expected {want}, found {got}" for name, part, want, got in event.failures]
+        return [f"{event.compile_id} {event.where.function} ({event.where}) compiles again", *rows]
+    if topic == "recompiles" and isinstance(event, events.LimitHit):
+        return [f"{event.where} {event.where.function}: limit {event.limit} reached; {event.guard}"]
+    return []
+
+
+def set_logs(*topics: str) -> None:
+    """Switch the named topics on and all others off. Raises ValueError with the nearest name for an unknown one."""
+    for topic in topics:
+        if topic not in TOPICS:
+            near = difflib.get_close_matches(topic, TOPICS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"topics are {', '.join(TOPICS)}"
+            raise ValueError(f"no log topic {topic!r}; {hint}")
+    for remove in _active.values():
+        remove()
+    _active.clear()
+    for topic in topics:
+        _active[topic] = events.subscribe(_listener(topic))
+
+
+def _listener(topic: str) -> events.Listener:
+    logger = logging.getLogger(f"minidynamo.{topic}")
+    logger.setLevel(logging.INFO)
+    if not logger.handlers and not logging.getLogger().handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("[%(name)s] %(message)s"))
+        logger.addHandler(handler)
+        logger.propagate = False
+
+    def listen(event: events.Event) -> None:
+        for line in _lines(topic, event):
+            logger.info("%s", line)
+
+    return listen
+
+
+def from_environment() -> None:
+    """Apply MINIDYNAMO_LOG; an unknown topic is told in one line and left out."""
+    wanted = [t.strip() for t in os.environ.get("MINIDYNAMO_LOG", "").split(",") if t.strip()]
+    known = [t for t in wanted if t in TOPICS]
+    for topic in wanted:
+        if topic not in TOPICS:
+            near = difflib.get_close_matches(topic, TOPICS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"topics are {', '.join(TOPICS)}"
+            print(f"minidynamo: MINIDYNAMO_LOG has no topic {topic!r}; {hint}", file=sys.stderr)
+    if known:
+        set_logs(*known)

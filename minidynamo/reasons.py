@@ -1,0 +1,169 @@
+"""Why a graph broke (MD2xx) or a frame was not compiled (MD3xx): one row per reason.
+
+A reason is data: `unsupported(REASON, name=...)` fills the template. `minidynamo explain MD201` prints a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One row: `name` is the constant's name, `code` the MD code, `text` a format template, `hint` what to do."""
+
+    name: str
+    code: str
+    text: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A reason with its template filled in."""
+
+    reason: Reason
+    text: str
+
+    @property
+    def code(self) -> str:
+        return self.reason.code
+
+    @property
+    def hint(self) -> str:
+        return self.reason.hint
+
+    def __str__(self) -> str:
+        return f"{self.text} [{self.code}]"
+
+
+REASONS: dict[str, Reason] = {}
+
+
+def _row(name: str, code: str, text: str, hint: str) -> Reason:
+    if name in REASONS:
+        raise ValueError(f"reason {name} is defined twice")
+    REASONS[name] = reason = Reason(name, code, text, hint)
+    return reason
+
+
+def why(reason: Reason, **facts: Any) -> Why:
+    """Fill `reason`'s template. Raises KeyError for a fact that the template names and the caller forgot."""
+    return Why(reason, reason.text.format(**facts))
+
+
+# --- MD2xx: graph breaks -----------------------------------------------------------------------------------------
+TENSOR_BRANCH = _row(
+    "TENSOR_BRANCH", "MD201", "branch on a tensor's value", "use torch.where or torch.cond, or move the test outside"
+)
+TENSOR_DATA = _row(
+    "TENSOR_DATA",
+    "MD203",
+    "{name} needs the tensor's data",
+    "return the tensor and convert it outside, or keep the value in a tensor",
+)
+TENSOR_TRUTH = _row(
+    "TENSOR_TRUTH", "MD204", "truth value of a tensor outside a branch", "use torch operators instead of and/or/not/bool"
+)
+TENSOR_STATE = _row(
+    "TENSOR_STATE",
+    "MD205",
+    "{name} reads or changes state of the tensor object that a graph cannot hold",
+    "move it outside of the captured function",
+)
+METADATA_MUTATION = _row(
+    "METADATA_MUTATION", "MD206", "{name} changes the shape or layout of an existing tensor", "use the out-of-place form"
+)
+PRINT = _row("PRINT", "MD210", "call of print", "print outside of the captured function")
+UNSUPPORTED_CALL = _row(
+    "UNSUPPORTED_CALL",
+    "MD220",
+    "call of {name}, which is neither a tensor operation nor Python that can be inlined",
+    "move the call outside, or write it with torch operators",
+)
+DISABLED_CALL = _row("DISABLED_CALL", "MD221", "call of {name}, marked with minidynamo.disable", "remove the mark")
+EXPLICIT_BREAK = _row("EXPLICIT_BREAK", "MD222", "minidynamo.graph_break() was called", "remove the call")
+GLOBAL_STATE_CALL = _row(
+    "GLOBAL_STATE_CALL", "MD223", "{name} changes or reads global state", "call it outside of the captured function"
+)
+INLINE_BREAK = _row(
+    "INLINE_BREAK", "MD224", "call of {name}, inside which: {inner}", "mend the inner cause, or call it outside"
+)
+INLINE_DEPTH = _row(
+    "INLINE_DEPTH", "MD225", "more than {limit} nested calls", "raise config.max_inline_depth, or use a loop"
+)
+GENERATOR_CALL = _row(
+    "GENERATOR_CALL", "MD226", "call of the generator or coroutine function {name}", "iterate it outside, or use a list"
+)
+CALL_ARGUMENTS = _row(
+    "CALL_ARGUMENTS", "MD227", "call of {name} with arguments that cannot be followed: {detail}", "pass plain arguments"
+)
+OPAQUE_VALUE = _row(
+    "OPAQUE_VALUE",
+    "MD230",
+    "{operation} on a value of type {type}, which is not followed",
+    "move it outside of the captured function",
+)
+MISSING_OPCODE = _row(
+    "MISSING_OPCODE", "MD231", "missing: {opname}", "this part of Python is not captured yet; move it outside"
+)
+TRY_REGION = _row(
+    "TRY_REGION",
+    "MD232",
+    "a try or with block begins or is active here",
+    "the rest of this function runs as plain Python (functions it calls are still captured); move the block outside",
+)
+STORE = _row("STORE", "MD233", "{operation}: a side effect on {what}", "return the value and store it outside")
+OPERATOR_FAILS = _row(
+    "OPERATOR_FAILS", "MD234", "{name} raises {error}", "this is the program's own error; plain Python raises it"
+)
+OPERATOR_UNKNOWN = _row(
+    "OPERATOR_UNKNOWN", "MD235", "{name} cannot be run on metadata: {error}", "move it outside of the captured function"
+)
+TENSOR_SUBCLASS = _row(
+    "TENSOR_SUBCLASS",
+    "MD236",
+    "{type} is a tensor of a kind that is not followed ({detail})",
+    "convert it to a plain torch.Tensor outside",
+)
+USER_OBJECT_KEY = _row(
+    "USER_OBJECT_KEY", "MD237", "comparison or hashing of {type} runs user code", "compare plain values"
+)
+# --- MD3xx: frames that are not compiled ---------------------------------------------------------------------------
+SKIP_GENERATOR = _row(
+    "SKIP_GENERATOR", "MD301", "generators, coroutines and async functions are not compiled", "decorate what they call"
+)
+SKIP_MODULE_CODE = _row("SKIP_MODULE_CODE", "MD302", "module or class body", "nothing: it runs once")
+SKIP_LIBRARY = _row("SKIP_LIBRARY", "MD303", "code of {library}", "nothing: library code is entered by inlining only")
+SKIP_NO_TENSORS = _row(
+    "SKIP_NO_TENSORS", "MD304", "no tensor operation was met", "nothing: plain Python is as fast"
+)
+SKIP_FOREIGN_FUNCTION = _row(
+    "SKIP_FOREIGN_FUNCTION",
+    "MD305",
+    "{name}, made by a function of another module, outlives the captured part",
+    "call it in the same function, or make it outside",
+)
+SKIP_FIRST = _row("SKIP_FIRST", "MD306", "nothing was captured before: {inner}", "mend that cause")
+SKIP_RESTARTS = _row("SKIP_RESTARTS", "MD307", "more than {limit} graph-break decisions", "split the function")
+SKIP_STEPS = _row("SKIP_STEPS", "MD308", "more than {limit} instructions in one trace", "move the long loop outside")
+SKIP_STATE = _row("SKIP_STATE", "MD309", "{what} is active", "leave that context before calling the function")
+SKIP_INTERNAL = _row("SKIP_INTERNAL", "MD310", "internal error: {error}", "please report it; the frame ran as plain Python")
+SKIP_ARGUMENT = _row("SKIP_ARGUMENT", "MD311", "{error}", "change the function's signature as it says")
+SKIP_CYCLIC = _row("SKIP_CYCLIC", "MD312", "a {type} that contains itself", "build it outside of the captured function")
+LIMIT_HIT = _row(
+    "LIMIT_HIT",
+    "MD115",
+    "cache_size_limit ({limit}) reached; last failing guard: {guard}",
+    "keep the value constant, pass it as a tensor, or raise config.cache_size_limit",
+)
+RERUN = _row(
+    "RERUN",
+    "MD320",
+    "the graph raised {error} but plain Python did not",
+    "please report it: the operator behaves differently in a graph",
+)
+BACKEND_FAILED = _row(
+    "BACKEND_FAILED", "MD330", "backend {backend} raised {error}", "mend the backend, or set config.suppress_errors"
+)

@@ -1,0 +1,265 @@
+"""Python's builtins over trackers: a table of rules, and the pure ones that are folded on constants."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS, PRINT, TENSOR_DATA, UNSUPPORTED_CALL
+from ..variables import protocol
+from ..variables.base import VariableTracker
+from ..variables.constant import BINARY, COMPARE, INPLACE, UNARY, ConstantVariable
+from ..variables.functions import BuiltinVariable
+from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable, TupleVariable
+from ..variables.tensor import TensorVariable
+
+Args = list[VariableTracker]
+Rule = Callable[..., VariableTracker]
+RULES: dict[Any, Rule] = {}
+
+_UNBOUNDED = {math.factorial, math.comb, math.perm}  # results of any size: left to plain Python
+PURE: frozenset[Any] = frozenset(
+    [
+        *(abs, min, max, round, divmod, int, float, bool, complex, str, len, sum, ord, chr, bin, hex, oct),
+        *(all, any, sorted, repr, ascii, format),
+        *(f for f in vars(math).values() if callable(f) and f not in _UNBOUNDED),
+    ]
+)
+
+
+def rule(*functions: Any) -> Callable[[Rule], Rule]:
+    """Row of the table: `rule(tx, args, kwargs)` for calls of `functions`. A duplicate row fails at import."""
+
+    def register(made: Rule) -> Rule:
+        for fn in functions:
+            if fn in RULES:
+                raise ValueError(f"two rules for {fn!r}")
+            RULES[fn] = made
+        return made
+
+    return register
+
+
+def positional(name: str, least: int, most: int) -> Callable[[Callable[..., VariableTracker]], Rule]:
+    """A rule without keywords, of `least` to `most` arguments; other calls are left to plain Python."""
+
+    def decorate(fn: Callable[..., VariableTracker]) -> Rule:
+        def checked(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+            if kwargs or not least <= len(args) <= most:
+                tx.unsupported(UNSUPPORTED_CALL, name=f"{name} with these arguments")
+            return fn(tx, *[a.realize(tx) for a in args])
+
+        return checked
+
+    return decorate
+
+
+def constant(value: Any, *made_from: VariableTracker) -> ConstantVariable:
+    return ConstantVariable(value, guards=VariableTracker.propagate(*made_from))
+
+
+def items_of(tx: Any, name: str, value: VariableTracker) -> list[VariableTracker]:
+    """The items of anything that can be iterated while tracing."""
+    value = value.realize(tx)
+    known = value.sequence_items(tx)
+    if known is not None:
+        return list(known)
+    iterator = protocol.iterate(tx, value)
+    items: list[VariableTracker] = []
+    while (item := iterator.slot_next(tx)) is not None:
+        items.append(item)
+        tx.trace.step()
+    return items
+
+
+@rule(len)
+@positional("len", 1, 1)
+def _len(tx: Any, value: VariableTracker) -> VariableTracker:
+    return constant(value.slot_len(tx), value)
+
+
+@rule(range)
+@positional("range", 1, 3)
+def _range(tx: Any, *bounds: VariableTracker) -> VariableTracker:
+    values = [b.as_python_constant() for b in bounds if b.is_python_constant()]
+    if len(values) < len(bounds):
+        tx.unsupported(UNSUPPORTED_CALL, name="range of values that are not known")
+    try:
+        return RangeVariable(range(*values), guards=VariableTracker.propagate(*bounds))
+    except Exception as error:
+        tx.fails("range", error)
+
+
+@rule(isinstance)
+@positional("isinstance", 2, 2)
+def _isinstance(tx: Any, value: VariableTracker, classes: VariableTracker) -> VariableTracker:
+    """CPython: object_isinstance, for classes whose metaclass does not override `__instancecheck__`."""
+    flat = _classes(tx, classes)
+    tp = protocol.known_type(value)
+    if tp is None or not all(_plain_check(c) for c in flat):
+        tx.unsupported(OPAQUE_VALUE, operation="isinstance()", type=value.type_name())
+    mro = type.__dict__["__mro__"].__get__(tp)
+    return constant(any(c in mro for c in flat), value, classes)
+
+
+_PLAIN_METATYPES = (type, type(torch.Tensor), type(torch.nn.Parameter))
+
+
+def _plain_check(cls: type) -> bool:
+    return type(cls) in _PLAIN_METATYPES
+
+
+def _classes(tx: Any, value: VariableTracker) -> list[type]:
+    value = value.realize(tx)
+    if isinstance(value, BuiltinVariable) and isinstance(value.fn, type):
+        return [value.fn]
+    if isinstance(value, TupleVariable):
+        return [c for item in value.items for c in _classes(tx, item)]
+    tx.unsupported(UNSUPPORTED_CALL, name="isinstance with these classes")
+
+
+@rule(type)
+@positional("type", 1, 1)
+def _type(tx: Any, value: VariableTracker) -> VariableTracker:
+    tp = protocol.known_type(value)
+    if tp is None:
+        tx.unsupported(OPAQUE_VALUE, operation="type()", type=value.type_name())
+    return BuiltinVariable(tp, None, VariableTracker.propagate(value))
+
+
+@rule(print)
+def _print(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    tx.unsupported(PRINT)
+
+
+@rule(abs)
+@positional("abs", 1, 1)
+def _abs(tx: Any, value: VariableTracker) -> VariableTracker:
+    if isinstance(value, TensorVariable):
+        return tx.tensor_op(abs, [value], {})
+    tx.unsupported(OPAQUE_VALUE, operation="abs()", type=value.type_name())
+
+
+@rule(float, int, bool, complex)
+def _number(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    if args and isinstance(args[0].realize(tx), TensorVariable):
+        tx.unsupported(TENSOR_DATA, name="conversion of a tensor to a Python number")
+    if len(args) == 1 and not kwargs and isinstance(args[0].realize(tx), SequenceVariable):
+        return constant(protocol.truth(tx, args[0]), args[0])
+    tx.unsupported(UNSUPPORTED_CALL, name="a number type with these arguments")
+
+
+def _make_sequence(made: type[SequenceVariable], name: str) -> Rule:
+    @positional(name, 0, 1)
+    def build(tx: Any, *values: VariableTracker) -> VariableTracker:
+        if not values:
+            return made([])
+        if type(values[0]) is made and made is TupleVariable:
+            return values[0]
+        return made(items_of(tx, name, values[0]), guards=VariableTracker.propagate(*values))
+
+    return build
+
+
+rule(tuple)(_make_sequence(TupleVariable, "tuple"))
+rule(list)(_make_sequence(ListVariable, "list"))
+
+
+@rule(enumerate)
+@positional("enumerate", 1, 2)
+def _enumerate(tx: Any, value: VariableTracker, *start: VariableTracker) -> VariableTracker:
+    first = start[0].as_python_constant() if start and start[0].is_python_constant() else 0
+    pairs: list[VariableTracker] = [
+        TupleVariable([constant(first + i), item]) for i, item in enumerate(_fixed(tx, "enumerate", value))
+    ]
+    return TupleVariable(pairs, guards=VariableTracker.propagate(value, *start)).slot_iter(tx)
+
+
+@rule(zip)
+def _zip(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    if kwargs:
+        tx.unsupported(UNSUPPORTED_CALL, name="zip with keywords")
+    columns = [_fixed(tx, "zip", a) for a in args]
+    rows: list[VariableTracker] = [TupleVariable(list(row)) for row in zip(*columns)]
+    return TupleVariable(rows, guards=VariableTracker.propagate(*args)).slot_iter(tx)
+
+
+@rule(reversed)
+@positional("reversed", 1, 1)
+def _reversed(tx: Any, value: VariableTracker) -> VariableTracker:
+    return TupleVariable(_fixed(tx, "reversed", value)[::-1], guards=VariableTracker.propagate(value)).slot_iter(tx)
+
+
+def _fixed(tx: Any, name: str, value: VariableTracker) -> list[VariableTracker]:
+    """Items of a value that nothing can change while it is iterated: not a list, whose length may change on the way,
+    unless it came from outside and so cannot be changed in this trace."""
+    value = value.realize(tx)
+    if isinstance(value, TensorVariable):
+        value = tx.tensor_op("unbind", [value, ConstantVariable(0)], {})
+    items = value.sequence_items(tx)
+    if items is None:
+        tx.unsupported(UNSUPPORTED_CALL, name=f"{name} of {value.type_name()}")
+    return list(items)
+
+
+@rule(iter)
+@positional("iter", 1, 1)
+def _iter(tx: Any, value: VariableTracker) -> VariableTracker:
+    return protocol.iterate(tx, value)
+
+
+@rule(next)
+@positional("next", 1, 1)
+def _next(tx: Any, iterator: VariableTracker) -> VariableTracker:
+    item = iterator.slot_next(tx)
+    if item is None:
+        tx.unsupported(OPERATOR_FAILS, name="next", error="StopIteration")
+    return item
+
+
+@rule(sum)
+@positional("sum", 1, 2)
+def _sum(tx: Any, values: VariableTracker, *start: VariableTracker) -> VariableTracker:
+    """CPython: builtin_sum_impl, which adds from the left with `+`."""
+    total: VariableTracker = start[0] if start else ConstantVariable(0)
+    for item in items_of(tx, "sum", values):
+        total = protocol.binary_op(tx, "+", total, item)
+    return total
+
+
+@rule(getattr)
+@positional("getattr", 2, 2)
+def _getattr(tx: Any, owner: VariableTracker, name: VariableTracker) -> VariableTracker:
+    if name.is_python_constant() and type(name.as_python_constant()) is str:
+        return protocol.getattr_(tx, owner, name.as_python_constant())
+    tx.unsupported(UNSUPPORTED_CALL, name="getattr with a name that is not known")
+
+
+@rule(callable)
+@positional("callable", 1, 1)
+def _callable(tx: Any, value: VariableTracker) -> VariableTracker:
+    tp = protocol.known_type(value)
+    if tp is None:
+        tx.unsupported(OPAQUE_VALUE, operation="callable()", type=value.type_name())
+    return constant(any("__call__" in vars(c) for c in type.__dict__["__mro__"].__get__(tp)), value)
+
+
+def _operator_rules() -> None:
+    """`operator.add(a, b)` is `a + b`: the same protocol."""
+    for symbol, fn in {**BINARY, **INPLACE}.items():
+        rule(fn)(positional(fn.__name__, 2, 2)(lambda tx, a, b, s=symbol: protocol.binary_op(tx, s, a, b)))
+    for symbol, fn in COMPARE.items():
+        rule(fn)(positional(fn.__name__, 2, 2)(lambda tx, a, b, s=symbol: protocol.compare_op(tx, s, a, b)))
+    for symbol, fn in UNARY.items():
+        rule(fn)(positional(fn.__name__, 1, 1)(lambda tx, a, s=symbol: a.slot_unary(tx, s)))
+    rule(operator.getitem)(positional("getitem", 2, 2)(lambda tx, a, b: protocol.getitem(tx, a, b)))
+    rule(operator.truth)(positional("truth", 1, 1)(lambda tx, a: constant(protocol.truth(tx, a), a)))
+
+
+_operator_rules()
+rule(operator.abs)(RULES[abs])
+rule(pow)(RULES[operator.pow])

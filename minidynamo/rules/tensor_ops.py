@@ -1,0 +1,174 @@
+"""One operator on tensors: classification, metadata, graph node, tracker of the result."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+
+from ..graph import meta
+from ..graph.meta import TensorMeta
+from ..reasons import (
+    CALL_ARGUMENTS,
+    GLOBAL_STATE_CALL,
+    METADATA_MUTATION,
+    OPERATOR_UNKNOWN,
+    TENSOR_DATA,
+    TENSOR_STATE,
+    UNSUPPORTED_CALL,
+    Reason,
+)
+from ..variables.base import Provenance, VariableTracker
+from ..variables.constant import BINARY, COMPARE, CONSTANT_TYPES, INPLACE, UNARY, ConstantVariable
+from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVariable, TupleVariable
+from ..variables.structseq import StructSequenceVariable
+from ..variables.tensor import TensorVariable
+from . import torch_functions
+from .torch_functions import Argument, TorchKind
+
+_PLAIN = TorchKind(in_graph=True)
+_SETITEM = TorchKind(in_graph=True, mutates=True, writes=((Argument(0, "self"), None),))
+_INPLACE = TorchKind(in_graph=True, mutates=True, returns_self=True, writes=((Argument(0, "self"), None),))
+
+OPERATORS: dict[Any, TorchKind] = {
+    **dict.fromkeys((*BINARY.values(), *COMPARE.values(), *UNARY.values()), _PLAIN),
+    **dict.fromkeys(INPLACE.values(), _INPLACE),
+    operator.getitem: _PLAIN,
+    getattr: _PLAIN,
+    abs: _PLAIN,
+    operator.setitem: _SETITEM,
+}
+
+
+REASONS: dict[str, Reason] = {
+    torch_functions.NEEDS_DATA: TENSOR_DATA,
+    torch_functions.OBJECT_STATE: TENSOR_STATE,
+    torch_functions.MEMORY: TENSOR_DATA,
+    torch_functions.NOT_TENSORS: UNSUPPORTED_CALL,
+    torch_functions.INPUT_OUTPUT: UNSUPPORTED_CALL,
+}
+
+
+def name_of(target: Callable[..., Any] | str) -> str:
+    """The operator's name as a user writes it."""
+    if isinstance(target, str):
+        return f"Tensor.{target}"
+    name = getattr(target, "__name__", repr(target))
+    if target in OPERATORS:
+        return f"operator.{name}"
+    module = getattr(target, "__module__", None) or "torch"
+    return name if module == "builtins" else f"{module}.{name}"
+
+
+def kind_of(target: Callable[..., Any] | str) -> TorchKind | None:
+    """How `target` may be used in a graph; None when it is no tensor operation."""
+    if isinstance(target, str):
+        return torch_functions.tensor_method(target)
+    return OPERATORS.get(target) or torch_functions.classify(target)
+
+
+def tensor_op(
+    tx: Any, target: Callable[..., Any] | str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+) -> VariableTracker:
+    """Add one operator to the graph. Breaks the graph when it needs data, would fail, or reaches outside of the graph."""
+    name, kind = name_of(target), kind_of(target)
+    if kind is None:
+        tx.unsupported(UNSUPPORTED_CALL, name=name)
+    if not kind.in_graph:
+        tx.unsupported(REASONS.get(kind.reason or "", GLOBAL_STATE_CALL), name=name)
+    args = [realized(tx, a) for a in args]
+    kwargs = {k: realized(tx, v) for k, v in kwargs.items()}
+    if "out" in kwargs and kwargs["out"].python_type() is not type(None):
+        tx.unsupported(CALL_ARGUMENTS, name=name, detail="out=")
+    operands = (*args, *kwargs.values())
+    try:
+        proxies = tuple(a.as_python_proxy() for a in args), {k: v.as_python_proxy() for k, v in kwargs.items()}
+        metas = tuple(a.as_meta() for a in args), {k: v.as_meta() for k, v in kwargs.items()}
+    except TypeError as error:
+        tx.unsupported(CALL_ARGUMENTS, name=name, detail=str(error))
+    result = _infer(tx, name, target, *metas)
+    guards = VariableTracker.propagate(*operands)
+    written = [t for t in _tensors(operands) if any(t.as_proxy().node is node for node in kind.written(*proxies))]
+    draws = kind.draws(*proxies)
+    if not _holds_tensor(result) and not written and not draws:
+        return from_constant(tx, name, result, guards)
+    itself = args[0] if args and kind.gives_self(*proxies) and isinstance(args[0], TensorVariable) else None
+    if itself is not None and result != itself.meta:
+        tx.unsupported(METADATA_MUTATION, name=name)
+    for tensor in written:
+        if tensor.source is not None:
+            tx.guard_mutated(tensor.source)
+    if not isinstance(target, str) and target not in OPERATORS:
+        target = torch_functions.graph_target(target)[1]
+    proxy = tx.graph.add_op(target, *proxies, tx.position(), bool(written), draws)
+    return itself if itself is not None else from_result(tx, name, proxy, result, guards)
+
+
+def _tensors(operands: Iterable[VariableTracker]) -> Iterator[TensorVariable]:
+    for operand in operands:
+        if isinstance(operand, TensorVariable):
+            yield operand
+        elif isinstance(operand, SequenceVariable):
+            yield from _tensors(operand.items)
+
+
+def realized(tx: Any, tracker: VariableTracker) -> VariableTracker:
+    """Look at a value and, for a sequence, at everything in it."""
+    tracker = tracker.realize(tx)
+    if isinstance(tracker, SequenceVariable):
+        tracker.realize_deep(tx)
+    return tracker
+
+
+def _infer(tx: Any, name: str, target: Callable[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    op = ("method", target) if isinstance(target, str) else target
+    try:
+        result = meta.infer(op, args, kwargs, tx.grad_mode)
+    except meta.NeedsData:
+        tx.unsupported(TENSOR_DATA, name=name)
+    except meta.OpFailed as failed:
+        tx.fails(name, failed.exception)
+    except meta.MutatesMeta:
+        tx.unsupported(METADATA_MUTATION, name=name)
+    except meta.Unknown as unknown:
+        tx.unsupported(OPERATOR_UNKNOWN, name=name, error=str(unknown))
+    return result
+
+
+def _holds_tensor(result: Any) -> bool:
+    if isinstance(result, (tuple, list)):
+        return any(_holds_tensor(item) for item in result)
+    return isinstance(result, TensorMeta)
+
+
+def from_constant(tx: Any, name: str, value: Any, guards: Provenance) -> VariableTracker:
+    """A result that follows from metadata alone."""
+    if type(value) in CONSTANT_TYPES:
+        return ConstantVariable(value, guards=guards)
+    made = SEQUENCES.get(type(value))
+    if made is None:
+        tx.unsupported(OPERATOR_UNKNOWN, name=name, error=f"a result of type {type(value).__name__}")
+    return made([from_constant(tx, name, item, guards) for item in value], guards=guards)
+
+
+SEQUENCES: dict[type, type[SequenceVariable]] = {tuple: TupleVariable, list: ListVariable, torch.Size: SizeVariable}
+
+
+def from_result(tx: Any, name: str, proxy: torch.fx.Proxy, result: Any, guards: Provenance) -> VariableTracker:
+    """Trackers for an operator's result: a tensor, or a structure whose leaves are picked out by getitem nodes."""
+    if isinstance(result, TensorMeta):
+        return TensorVariable(proxy, result, guards=guards)
+    if result is None:
+        return NONE
+    if isinstance(result, (tuple, list)):
+        items = [
+            from_result(tx, name, tx.graph.add_op(operator.getitem, (proxy.node, i), {}, tx.position()), item, guards)
+            for i, item in enumerate(result)
+        ]
+        made = SEQUENCES.get(type(result))
+        if made is not None:
+            return made(items, guards=guards)
+        return StructSequenceVariable(items, type(result), guards=guards)
+    return from_constant(tx, name, result, guards)

@@ -1,0 +1,139 @@
+"""Attribute, item and key reads that run no code of the user.
+
+These are the meanings of the static steps of a `Source` path (guards may not run user code). The native leaves
+in `native/tensor_guards.cpp` implement the same functions; a property test compares the two.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from typing import Any
+
+_MRO = type.__dict__["__mro__"].__get__
+_CLASS_DICT = type.__dict__["__dict__"].__get__
+_MISSING = object()
+_SLOT_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+
+
+def type_lookup(cls: type, name: str, default: object = None) -> Any:
+    """The raw value of `name` along the MRO of `cls`, no descriptor run (`_PyType_Lookup`)."""
+    for klass in _MRO(cls):
+        namespace = _CLASS_DICT(klass)
+        if name in namespace:
+            return namespace[name]
+    return default
+
+
+def static_attr(obj: object, name: str) -> Any:
+    """The value of attribute `name`, found as `object.__getattribute__`/`type.__getattribute__` find it, unbound.
+
+    Slots and the getset attributes of C types are read (but not those of types with `__torch_function__`, whose
+    getters dispatch to it). Any other descriptor (function, property, classmethod, user descriptor) is returned
+    as it is and never run. `__getattr__` and overridden `__getattribute__` are not consulted.
+
+    Raises AttributeError when nothing is found.
+    """
+    cls = type(obj)
+    found = type_lookup(cls, name, _MISSING)
+    if type(found) in _SLOT_DESCRIPTORS:
+        return _read_slot(found, obj, cls)
+    if issubclass(cls, type):
+        if found is not _MISSING and _is_data_descriptor(found):
+            return found
+        value = type_lookup(obj, name, _MISSING)  # type: ignore[arg-type]
+        if value is not _MISSING:
+            return value
+    elif found is _MISSING or not _has_slot(found, "__get__"):
+        if found is _MISSING or not _is_data_descriptor(found):
+            return object.__getattribute__(obj, name)
+    elif not _is_data_descriptor(found):
+        namespace = instance_dict(obj)
+        if namespace is not None and name in namespace:
+            return namespace[name]
+    if found is _MISSING:
+        raise AttributeError(f"type object has no attribute {name!r}")
+    return found
+
+
+def _read_slot(descriptor: Any, obj: object, cls: type) -> Any:
+    if type(descriptor) is types.GetSetDescriptorType:
+        if type_lookup(cls, "__torch_function__") is not None:
+            raise AttributeError("a getter that dispatches to __torch_function__ is no static attribute")
+    return descriptor.__get__(obj, cls)
+
+
+def has_static_attr(obj: object, name: str) -> bool:
+    """Whether `static_attr` finds something."""
+    try:
+        static_attr(obj, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def instance_dict(obj: object) -> dict[str, Any] | None:
+    """The real instance dictionary, or None where the type has none or hides it behind a descriptor of its own."""
+    descriptor = type_lookup(type(obj), "__dict__")
+    if type(descriptor) in _SLOT_DESCRIPTORS:
+        namespace = descriptor.__get__(obj, type(obj))
+        return namespace if type(namespace) is dict else None
+    return None
+
+
+def _has_slot(value: object, name: str) -> bool:
+    return type_lookup(type(value), name, _MISSING) is not _MISSING
+
+
+def _is_data_descriptor(value: object) -> bool:
+    return _has_slot(value, "__set__") or _has_slot(value, "__delete__")
+
+
+def static_len(obj: Any) -> int:
+    """The number of elements of a list, tuple, dict, set, frozenset, str, bytes, range or deque, subclasses included.
+
+    `__len__` of a subclass is not run. Raises TypeError for anything else.
+    """
+    for cls in _MRO(type(obj)):
+        if cls in _LENGTHS:
+            return _LENGTHS[cls](obj)
+    raise TypeError("no builtin length")
+
+
+_LENGTHS: dict[type, Any] = {
+    cls: cls.__len__  # type: ignore[attr-defined]
+    for cls in (list, tuple, dict, set, frozenset, str, bytes, bytearray, range, deque)
+}
+
+
+def dict_item(mapping: Any, key: object) -> Any:
+    """`dict.__getitem__` without `__missing__` and without overrides of a subclass; KeyError when absent."""
+    value = dict.get(mapping, key, _MISSING)
+    if value is _MISSING:
+        raise KeyError(key)
+    return value
+
+
+def dict_has(mapping: Any, key: object) -> bool:
+    """`dict.__contains__`, overrides of a subclass ignored. TypeError when `mapping` is no dict."""
+    return dict.__contains__(mapping, key)
+
+
+def dict_keys(mapping: Any) -> Iterator[Any]:
+    """The keys in the dict's own order. (An OrderedDict keeps its own: `move_to_end` does not touch the dict's.)"""
+    return OrderedDict.__iter__(mapping) if is_subtype(type(mapping), OrderedDict) else dict.__iter__(mapping)
+
+
+def is_subtype(cls: type, base: type) -> bool:
+    """`issubclass` by the MRO alone; `__subclasscheck__` is not asked."""
+    return base in _MRO(cls)
+
+
+def dict_key(mapping: Any, index: int) -> Any:
+    """The key at position `index` of the iteration order. Raises IndexError."""
+    if index >= 0:
+        for position, key in enumerate(dict_keys(mapping)):
+            if position == index:
+                return key
+    raise IndexError(index)

@@ -1,0 +1,70 @@
+"""What `translate` hands on: frozen, and complete enough for every later stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..events import Where
+from ..graph.output_graph import CapturedGraph
+from ..guards.guard import Guard
+from ..pycode.resume import ResumePoint
+from ..reasons import Why
+from ..variables.base import VariableTracker
+from ..variables.functions import CellVariable
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """The frame was captured to its end."""
+
+    value: VariableTracker
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenOp:
+    """An instruction that plain Python runs at a break: its operands, and the locals that take its results, top of the
+    stack first."""
+
+    opname: str
+    arg: object
+    operands: tuple[VariableTracker, ...]
+    results: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """Where the frame goes on: the resume point, and the values of its locals and stack (NULLs left out)."""
+
+    at: ResumePoint
+    locals: dict[str, VariableTracker]
+    stack: tuple[VariableTracker, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """The graph ends here. `ops` run in plain Python; a `branch` on `condition` chooses the successor (taken first);
+    `plain` successors are not compiled: they begin with what could not be captured."""
+
+    reason: Why
+    where: Where
+    cause: Where
+    ops: tuple[BrokenOp, ...]
+    branch: str | None
+    condition: VariableTracker | None
+    successors: tuple[Successor, ...]
+    plain: bool
+    opname: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """One trace of one frame. `cells` are the frame's own; `uses` counts by id how often a tracker is needed."""
+
+    graph: CapturedGraph | None
+    guards: tuple[Guard, ...]
+    exit: Return | Break
+    cells: tuple[CellVariable, ...]
+    uses: dict[int, int]
+    first_line: int
+    steps: int

@@ -1,0 +1,243 @@
+"""Stage 4: a capture to statements of output code.
+
+Order (decision 16): load every source that is still needed, call the graph, rebuild values, run what the graph could not
+hold, hand over to resume functions or return.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..cache import RERUN, EntryHandle, ResumeFunction
+from ..pycode import expr as E
+from ..pycode.resume import UNBOUND, resume_code
+from ..reasons import SKIP_FOREIGN_FUNCTION, why
+from ..sources import Source
+from ..variables.base import VariableTracker
+from ..variables.functions import Cell
+from ..variables.lazy import LazyVariable
+from ..variables.opaque import NullVariable
+from .capture import Break, BrokenOp, Capture, Return, Successor
+from .cells import OutsideCell
+from .plan import SkipFrame
+from .scope import FunctionScope
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Statements of the new code, the handles that stand in it as constants, and the resume codes among them."""
+
+    body: tuple[E.Stmt, ...]
+    handles: tuple[EntryHandle, ...]
+    owned: tuple[Any, ...]
+    resumes: tuple[types.CodeType, ...]
+    rerunnable: bool
+
+
+ATOMIC = (E.Local, E.Const, E.Null)
+
+
+class Emitter:
+    """Writes the code of one capture. Implements `variables.base.Emitting`."""
+
+    def __init__(self, capture: Capture, code: types.CodeType, compiled: Callable[..., Any] | None) -> None:
+        self.capture = capture
+        self.code = code
+        self.compiled = compiled
+        self.loads: list[E.Stmt] = []
+        self.body: list[E.Stmt] = []
+        self.filled: list[tuple[Cell, E.Local]] = []
+        self.handles: list[EntryHandle] = []
+        self.owned: list[Any] = []
+        self.resumes: list[types.CodeType] = []
+        self._values: dict[int, E.Expr] = {}
+        self._loaded: dict[Source, E.Expr] = {}
+        self._outputs: dict[int, E.Expr] = {}
+        self._cells: dict[int, E.Expr] = {}
+        self._names = 0
+        self._graph: E.Local | None = None
+
+    # --- Emitting ------------------------------------------------------------------------------------------------------
+    def value(self, tracker: VariableTracker) -> E.Expr:
+        while isinstance(tracker, LazyVariable) and tracker.real is not None:
+            tracker = tracker.real
+        known = self._values.get(id(tracker))
+        if known is not None:
+            return known
+        made = tracker.reconstruct(self)
+        if not isinstance(made, ATOMIC) and (tracker.mutable or self.capture.uses.get(id(tracker), 2) > 1):
+            made = self.temporary(made)
+        self._values[id(tracker)] = made
+        return made
+
+    def fixed(self, tracker: VariableTracker) -> E.Expr:
+        """The value, evaluated now: nothing that runs later changes it."""
+        made = self.value(tracker)
+        if not isinstance(made, ATOMIC):
+            made = self._values[id(tracker)] = self.temporary(made)
+        return made
+
+    def load(self, source: Source) -> E.Expr:
+        known = self._loaded.get(source)
+        if known is None:
+            known = source.expr(self.code)
+            if not isinstance(known, ATOMIC):
+                local = E.Local(self.name())
+                self.loads.append(E.Assign(local.name, known))
+                known = local
+            self._loaded[source] = known
+        return known
+
+    def graph_output(self, node: torch.fx.Node) -> E.Expr:
+        assert self.capture.graph is not None and self._graph is not None
+        index = self.capture.graph.outputs[node]
+        known = self._outputs.get(index)
+        if known is None:
+            known = self._outputs[index] = E.Item(self._graph, E.Const(index))
+        return known
+
+    def cell(self, cell: Cell) -> E.Expr:
+        known = self._cells.get(id(cell))
+        if known is None:
+            known = self._cells[id(cell)] = self._cell(cell)
+        return known
+
+    def _cell(self, cell: Cell) -> E.Expr:
+        if isinstance(cell, OutsideCell):
+            return self.load(cell.holder) if cell.holder is not None else E.Cell(cell.name)
+        if any(own.cell is cell for own in self.capture.cells):
+            return E.Cell(cell.name)
+        made = self.temporary(E.Call(E.Const(types.CellType)))
+        self.filled.append((cell, made))
+        return made
+
+    def require_own_globals(self, scope: Any, name: str) -> None:
+        if isinstance(scope, FunctionScope):
+            raise SkipFrame(why(SKIP_FOREIGN_FUNCTION, name=name))
+
+    def temporary(self, value: E.Expr) -> E.Local:
+        local = E.Local(self.name())
+        self.body.append(E.Assign(local.name, value))
+        return local
+
+    def do(self, statement: E.Stmt) -> None:
+        self.body.append(statement)
+
+    def name(self) -> str:
+        self._names += 1
+        return f"___v{self._names - 1}"
+
+    # --- the parts, in order -----------------------------------------------------------------------------------------
+    def emit(self) -> Output:
+        """The whole body. Raises SkipFrame when something cannot be rebuilt."""
+        call = self.graph_call()
+        end = self.capture.exit
+        if isinstance(end, Return):
+            result = self.value(end.value)
+            self.fill_cells()
+            self.body += [E.At(end.line), E.Return(result)]
+        else:
+            self.break_(end)
+        graph = self.capture.graph
+        rerunnable = graph is not None and not graph.mutates and not graph.draws_random
+        if call is not None:
+            guarded: E.Stmt = E.Rescue((call,), E.Const(RERUN)) if rerunnable else call
+            self.body[:0] = [E.At(self.capture.first_line), guarded]
+        return Output(
+            (*self.loads, *self.body), tuple(self.handles), tuple(self.owned), tuple(self.resumes), rerunnable
+        )
+
+    def graph_call(self) -> E.Stmt | None:
+        graph = self.capture.graph
+        if graph is None or self.compiled is None:
+            return None
+        self._graph = E.Local("___graph")
+        inputs = tuple(self.load(i.source) for i in graph.inputs)
+        return E.Assign(self._graph.name, E.Call(self.handle(self.compiled, len(graph.outputs)), inputs))
+
+    def handle(self, target: Any, outputs: int = -1) -> E.Const:
+        made = EntryHandle(target, outputs)
+        self.handles.append(made)
+        self.owned.append(target)
+        return E.Const(made)
+
+    def fill_cells(self) -> None:
+        """Contents of cells that were made anew; a content may need further cells."""
+        while self.filled:
+            cell, made = self.filled.pop(0)
+            if cell.content is not None:
+                self.body.append(E.Effect("STORE_ATTR", "cell_contents", (self.value(cell.content), made)))
+
+    def own_cells(self) -> None:
+        """The frame's own cells take what the trace left in them."""
+        arguments = set(self.code.co_varnames)
+        for variable in self.capture.cells:
+            cell = variable.cell
+            if cell.content is not None:
+                value = self.value(cell.content)
+                if value != E.Deref(cell.name):
+                    self.body.append(E.Effect("STORE_DEREF", cell.name, (value,)))
+            elif cell.name in arguments:
+                self.body.append(E.Effect("DELETE_DEREF", cell.name, ()))
+
+    def break_(self, end: Break) -> None:
+        for successor in end.successors:
+            for value in (*successor.locals.values(), *successor.stack):
+                self.fixed(value)
+        self.own_cells()
+        self.fill_cells()
+        self.body.append(E.At(end.where.line))
+        if end.branch == "FOR_ITER":
+            (step,) = end.ops
+            held, item = step.results
+            more, done = (self.resume(s, end.plain) for s in end.successors)
+            self.body.append(E.IterBranch(self.value(step.operands[0]), (more,), (done,), held, item))
+            return
+        for op in end.ops:
+            self.plain(op)
+        if end.branch is not None:
+            assert end.condition is not None
+            condition = self.value(end.condition)
+            taken, fallthrough = (self.resume(s, end.plain) for s in end.successors)
+            self.body.append(E.Branch(end.branch, (condition,), (taken,), (fallthrough,)))
+        else:
+            self.body.append(self.resume(end.successors[0], end.plain))
+
+    def plain(self, op: BrokenOp) -> None:
+        operands = tuple(E.Null() if isinstance(v, NullVariable) else self.value(v) for v in op.operands)
+        if op.opname == "CALL_KW":
+            operands = (*operands[:-1], E.Const(op.operands[-1].as_python_constant()))
+        if op.results:
+            (result,) = op.results
+            self.body.append(E.Assign(result, E.Op(op.opname, op.arg, operands)))
+        else:
+            self.body.append(E.Effect(op.opname, op.arg, operands))
+
+    def resume(self, successor: Successor, plain: bool) -> E.Return:
+        """Hand the frame over to its resume function."""
+        (state,) = successor.at.frames
+        made = resume_code(self.code, state)
+        self.resumes.append(made.code)
+        stack = dict(zip((p for p in made.params if p.startswith("___stack")), successor.stack))
+        args = tuple(self.resume_argument(name, successor, stack) for name in made.params)
+        return E.Return(E.Call(self.handle(ResumeFunction(made.code, self.code.co_name)), args))
+
+    def resume_argument(self, name: str, successor: Successor, stack: dict[str, VariableTracker]) -> E.Expr:
+        value = stack.get(name) or successor.locals.get(name)
+        if value is not None:
+            return self.value(value)
+        if name in self.code.co_cellvars:
+            return E.Cell(name)
+        return E.Const(UNBOUND)
+
+
+def emit(capture: Capture, code: types.CodeType, compiled: Callable[..., Any] | None) -> Output:
+    """Stage 4. `compiled` is what the backend made of the graph, None when nothing was captured."""
+    return Emitter(capture, code, compiled).emit()
+
+

@@ -1,0 +1,51 @@
+"""Calls in all their forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...pycode.instruction import Instruction
+from ...reasons import CALL_ARGUMENTS
+from ...variables.base import VariableTracker
+from ...variables.opaque import NullVariable
+from ...variables.sequences import SequenceVariable
+from .table import handles
+
+
+def callable_and_arguments(values: list[VariableTracker]) -> tuple[VariableTracker, list[VariableTracker]]:
+    """CPython: of the two slots below the arguments one may be NULL, then the other is the callable; else the first is
+    called with the second as first argument."""
+    first, second, *args = values
+    if isinstance(first, NullVariable):
+        return second, args
+    if isinstance(second, NullVariable):
+        return first, args
+    return first, [second, *args]
+
+
+@handles("CALL")
+def call(tx: Any, inst: Instruction) -> None:
+    fn, args = callable_and_arguments(tx.popn(inst.arg + 2))
+    tx.push(tx.call(fn, args, {}))
+
+
+@handles("CALL_KW")
+def call_kw(tx: Any, inst: Instruction) -> None:
+    names = tx.pop().as_python_constant()
+    fn, args = callable_and_arguments(tx.popn(inst.arg + 2))
+    split = len(args) - len(names)
+    tx.push(tx.call(fn, args[:split], dict(zip(names, args[split:]))))
+
+
+@handles("CALL_FUNCTION_EX")
+def call_function_ex(tx: Any, inst: Instruction) -> None:
+    """`f(*args)`; with `**kwargs` the call is left to plain Python."""
+    if inst.arg and not isinstance(tx.stack[-1], NullVariable):
+        tx.unsupported(CALL_ARGUMENTS, name="a function", detail="**keywords")
+    if inst.arg:
+        tx.pop()
+    fn, (star,) = callable_and_arguments(tx.popn(3))
+    star = star.realize(tx)
+    if not isinstance(star, SequenceVariable):
+        tx.unsupported(CALL_ARGUMENTS, name="a function", detail=f"*arguments of type {star.type_name()}")
+    tx.push(tx.call(fn, list(star.items), {}))

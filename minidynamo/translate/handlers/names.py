@@ -1,0 +1,84 @@
+"""Locals, globals, cells, attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...pycode.instruction import Instruction
+from ...reasons import OPERATOR_FAILS, STORE
+from ...variables import protocol
+from ...variables.functions import Cell, CellVariable
+from ...variables.opaque import NULL, NullVariable
+from ..cells import OutsideCell
+from .table import handles
+
+
+@handles("LOAD_FAST")
+def load_fast(tx: Any, inst: Instruction) -> None:
+    value = tx.symbolic_locals.get(inst.arg)
+    if value is None:
+        tx.unsupported(OPERATOR_FAILS, name=f"variable {inst.arg!r}", error="UnboundLocalError")
+    tx.push(value)
+
+
+@handles("STORE_FAST")
+def store_fast(tx: Any, inst: Instruction) -> None:
+    value = tx.pop()
+    if isinstance(value, NullVariable):  # CPython: a comprehension restores a variable that was unbound
+        tx.symbolic_locals.pop(inst.arg, None)
+    else:
+        tx.symbolic_locals[inst.arg] = value
+
+
+@handles("LOAD_FAST_AND_CLEAR")
+def load_fast_and_clear(tx: Any, inst: Instruction) -> None:
+    tx.push(tx.symbolic_locals.pop(inst.arg, NULL))
+
+
+@handles("DELETE_FAST")
+def delete_fast(tx: Any, inst: Instruction) -> None:
+    if tx.symbolic_locals.pop(inst.arg, None) is None:
+        tx.unsupported(OPERATOR_FAILS, name=f"variable {inst.arg!r}", error="UnboundLocalError")
+
+
+@handles("LOAD_GLOBAL")
+def load_global(tx: Any, inst: Instruction) -> None:
+    tx.push(tx.scope.load(tx, inst.arg))
+
+
+@handles("LOAD_ATTR")
+def load_attr(tx: Any, inst: Instruction) -> None:
+    tx.push(protocol.getattr_(tx, tx.pop(), inst.arg))
+
+
+@handles("MAKE_CELL")
+def make_cell(tx: Any, inst: Instruction) -> None:
+    """CPython: the variable moves from its slot into a fresh cell."""
+    tx.cells[inst.arg] = Cell(inst.arg, tx.symbolic_locals.pop(inst.arg, None))
+
+
+@handles("COPY_FREE_VARS")
+def copy_free_vars(tx: Any, inst: Instruction) -> None:
+    tx.copy_free_vars()
+
+
+@handles("LOAD_CLOSURE")
+def load_closure(tx: Any, inst: Instruction) -> None:
+    tx.push(CellVariable(tx.cells[inst.arg]))
+
+
+@handles("LOAD_DEREF")
+def load_deref(tx: Any, inst: Instruction) -> None:
+    cell = tx.cells[inst.arg]
+    value = cell.read(tx) if isinstance(cell, OutsideCell) else cell.content
+    if value is None:
+        tx.unsupported(OPERATOR_FAILS, name=f"variable {inst.arg!r}", error="NameError")
+    tx.push(value)
+
+
+@handles("STORE_DEREF")
+def store_deref(tx: Any, inst: Instruction) -> None:
+    cell = tx.cells[inst.arg]
+    if isinstance(cell, OutsideCell):
+        tx.unsupported(STORE, operation="assignment", what=f"the outer variable {inst.arg!r}")
+    cell.content = tx.pop()

@@ -1,0 +1,52 @@
+"""Stack shuffles and constants. These never look at a value, so they also work on values that plain Python made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...pycode.instruction import Instruction
+from ...variables.base import VariableTracker
+from ...variables.code import CodeVariable
+from ...variables.constant import CONSTANT_TYPES, ConstantVariable
+from ...variables.opaque import NULL
+from ...variables.sequences import TupleVariable
+from .table import handles
+
+SHUFFLES = ("POP_TOP", "COPY", "SWAP", "PUSH_NULL", "LOAD_CONST")
+
+
+@handles("POP_TOP")
+def pop_top(tx: Any, inst: Instruction) -> None:
+    tx.pop()
+
+
+@handles("COPY")
+def copy(tx: Any, inst: Instruction) -> None:
+    tx.push(tx.stack[-inst.arg])
+
+
+@handles("SWAP")
+def swap(tx: Any, inst: Instruction) -> None:
+    stack = tx.stack
+    stack[-1], stack[-inst.arg] = stack[-inst.arg], stack[-1]
+
+
+@handles("PUSH_NULL")
+def push_null(tx: Any, inst: Instruction) -> None:
+    tx.push(NULL)
+
+
+@handles("LOAD_CONST")
+def load_const(tx: Any, inst: Instruction) -> None:
+    tx.push(code_constant(inst.arg))
+
+
+def code_constant(value: Any) -> VariableTracker:
+    """A constant of the code object: immutable, nested tuples and frozensets included."""
+    if type(value) in CONSTANT_TYPES:
+        return ConstantVariable(value)
+    if type(value) is tuple:
+        return TupleVariable([code_constant(item) for item in value])
+    return CodeVariable(value)
+
+

@@ -1,0 +1,72 @@
+"""Inlined calls: a user function executed symbolically in its caller's trace."""
+
+from __future__ import annotations
+
+from .. import config
+from ..pycode.lift import lift
+from ..reasons import GENERATOR_CALL, INLINE_DEPTH
+from ..rules.trace_rules import GENERATOR_LIKE
+from ..sources import AttrSource, CellSource, ItemSource
+from ..variables.base import VariableTracker
+from ..variables.functions import Cell, FunctionVariable, InnerFunctionVariable, UserFunctionVariable
+from .cells import OutsideCell
+from .scope import FunctionScope, Scope
+from .translator import InstructionTranslatorBase
+
+
+class InliningInstructionTranslator(InstructionTranslatorBase):
+    """The frame of an inlined call. It never breaks by itself: what it cannot do breaks the root frame at the call."""
+
+    def __init__(self, caller: InstructionTranslatorBase, fn: FunctionVariable, scope: Scope) -> None:
+        code = fn.code()
+        super().__init__(caller.trace, code, lift(code), scope)
+        self.caller = caller
+
+    def depth(self) -> int:
+        return self.caller.depth() + 1
+
+    def copy_free_vars(self) -> None:
+        """The free variables were bound when the call was made."""
+
+
+def inline_call(
+    tx: InstructionTranslatorBase,
+    fn: FunctionVariable,
+    args: list[VariableTracker],
+    kwargs: dict[str, VariableTracker],
+) -> VariableTracker:
+    """Execute a call of `fn` and give its result. Raises Unsupported when anything inside cannot be captured."""
+    code = fn.code()
+    if code.co_flags & GENERATOR_LIKE:
+        tx.unsupported(GENERATOR_CALL, name=fn.name())
+    if tx.depth() >= config.max_inline_depth:
+        tx.unsupported(INLINE_DEPTH, limit=config.max_inline_depth)
+    inner = InliningInstructionTranslator(tx, fn, _scope(tx, fn))
+    inner.symbolic_locals.update(fn.bind(tx, args, kwargs))
+    inner.cells.update(_closure(tx, fn))
+    while inner.result is None:
+        inner.step()
+    return inner.result
+
+
+def _scope(tx: InstructionTranslatorBase, fn: FunctionVariable) -> Scope:
+    if isinstance(fn, InnerFunctionVariable):
+        return fn.globals_of
+    assert isinstance(fn, UserFunctionVariable)
+    frame = tx.trace.frame
+    if fn.fn.__globals__ is frame.globals:
+        return Scope(frame.globals, frame.builtins)
+    return FunctionScope(fn.source, fn.fn.__globals__, fn.fn.__builtins__)
+
+
+def _closure(tx: InstructionTranslatorBase, fn: FunctionVariable) -> dict[str, Cell]:
+    """The free variables of a function. An outside cell is looked at when it is read (guarded then)."""
+    if isinstance(fn, InnerFunctionVariable):
+        return dict(zip(fn.code().co_freevars, (variable.cell for variable in fn.cells)))
+    assert isinstance(fn, UserFunctionVariable)
+    return {
+        name: OutsideCell(
+            name, cell, CellSource(fn.source, index), ItemSource(AttrSource(fn.source, "__closure__"), index)
+        )
+        for index, (name, cell) in enumerate(zip(fn.fn.__code__.co_freevars, fn.fn.__closure__ or ()))
+    }

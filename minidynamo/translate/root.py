@@ -1,0 +1,249 @@
+"""The translator of the root frame: it alone can end a graph, and it says where the frame goes on."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from .. import config
+from ..events import Where
+from ..exc import Unsupported
+from ..pycode.canon import CANON
+from ..pycode.instruction import Instruction
+from ..pycode.lift import lift
+from ..pycode.resume import FrameState, ResumePoint, is_resume_code, origin_offset
+from ..reasons import INLINE_BREAK, SKIP_FIRST, SKIP_NO_TENSORS, SKIP_STATE, why
+from ..sources import AttrSource, ClosureSource, FrameValues, LocalSource
+from ..variables.base import VariableTracker
+from ..variables.functions import CellVariable
+from ..variables.opaque import NullVariable, TemporaryVariable
+from . import state
+from .capture import Break, BrokenOp, Capture, Return, Successor
+from .cells import OutsideCell
+from .handlers.control import CONDITIONAL
+from .handlers.stack import SHUFFLES
+from .handlers.table import HANDLERS
+from .plan import Decision, Plan, RestartAnalysis, SkipFrame
+from .reach import Reached
+from .scope import Scope
+from .trace import Trace
+from .translator import InstructionTranslatorBase
+
+# Instructions that plain Python runs at a break: (operands, results). Any other one is left to a resume function that is
+# not compiled. What reads or writes the frame's own slots is not here: the emitted code has other slots.
+Count = Any
+PLAIN_OPS: dict[str, tuple[Count, Count]] = {
+    **dict.fromkeys(("BINARY_OP", "COMPARE_OP", "CONTAINS_OP", "IS_OP", "BINARY_SUBSCR"), (2, 1)),
+    **dict.fromkeys(("UNARY_NEGATIVE", "UNARY_INVERT", "UNARY_POSITIVE", "UNARY_NOT", "GET_ITER", "LOAD_ATTR"), (1, 1)),
+    **dict.fromkeys(("CONVERT_VALUE", "FORMAT_SIMPLE"), (1, 1)),
+    "FORMAT_WITH_SPEC": (2, 1),
+    "BUILD_STRING": (lambda arg: arg, 1),
+    "BUILD_SET": (lambda arg: arg, 1),
+    "BUILD_MAP": (lambda arg: 2 * arg, 1),
+    "CALL": (lambda arg: arg + 2, 1),
+    "CALL_KW": (lambda arg: arg + 3, 1),
+    "CALL_FUNCTION_EX": (lambda arg: 4 if arg else 3, 1),
+    "LOAD_GLOBAL": (0, 1),
+    "LOAD_DEREF": (0, 1),
+    "IMPORT_NAME": (2, 1),
+    "STORE_SUBSCR": (3, 0),
+    "STORE_ATTR": (2, 0),
+    "DELETE_ATTR": (1, 0),
+    "DELETE_SUBSCR": (2, 0),
+    "STORE_GLOBAL": (1, 0),
+    "DELETE_GLOBAL": (0, 0),
+    "STORE_DEREF": (1, 0),
+}
+
+
+class InstructionTranslator(InstructionTranslatorBase):
+    """Executes the root frame symbolically until it returns or the plan says that the graph ends."""
+
+    def __init__(self, trace: Trace) -> None:
+        frame, code = trace.frame, trace.code
+        super().__init__(trace, code, trace.ir, Scope(frame.globals, frame.builtins))
+        self.symbolic_locals.update(trace.arguments())
+        if is_resume_code(code):
+            self.take_cells()
+        self.temporaries = 0
+
+    def take_cells(self) -> None:
+        """A resume function gets the frame's cells as arguments."""
+        for name in self.code.co_cellvars:
+            del self.symbolic_locals[name]
+            cell = self.trace.frame.locals[name]
+            self.cells[name] = OutsideCell(name, cell, AttrSource(LocalSource(name), "cell_contents"))
+
+    def copy_free_vars(self) -> None:
+        for index, name in enumerate(self.code.co_freevars):
+            cell = (self.trace.frame.closure or ())[index]
+            self.cells[name] = OutsideCell(name, cell, ClosureSource(name, index))
+
+    def run(self) -> Return | Break:
+        """Raises RestartAnalysis for a new decision, SkipFrame when the frame is not to be compiled."""
+        while self.result is None:
+            decision = self.trace.plan.breaks.get(self.index)
+            if decision is not None:
+                return self.break_here(decision)
+            at = self.index
+            try:
+                self.step()
+            except Unsupported as stop:
+                self.decide(at, stop)
+        return Return(self.result, self.where().line)
+
+    def decide(self, at: int, stop: Any) -> None:
+        here, reason = self.where(), stop.reason
+        if stop.where != here and stop.where.function != here.function:
+            reason = why(INLINE_BREAK, name=stop.where.function, inner=str(stop.reason))
+        self.trace.plan.decide(at, Decision(reason, stop.where))
+
+    # --- the end of a graph -------------------------------------------------------------------------------------------
+    def break_here(self, decision: Decision) -> Break:
+        """The instruction at hand is where the graph ends. The symbolic state is as it was before it."""
+        inst = self.current = self.ir.instructions[self.index]
+        covered = bool(self.ir.regions) and self.ir.handler_at(self.index) is not None
+        where = self.where()
+        if not covered and inst.opname in CONDITIONAL:
+            return self.branch(decision, where, inst)
+        if not covered and inst.opname == "FOR_ITER":
+            return self.loop(decision, where, inst)
+        if not covered and inst.opname in PLAIN_OPS:
+            ops = self.run_plain()
+            return self.end(decision, where, inst, ops, None, None, (self.successor(),), False)
+        self.rewind()
+        return self.end(decision, where, inst, (), None, None, (self.successor(),), True)
+
+    def rewind(self) -> None:
+        """A resume function begins at an original instruction; shuffles before the one at hand are done again there."""
+        if not self.ir.is_boundary(self.index):
+            raise SkipFrame(why(SKIP_FIRST, inner=f"{self.current.opname} cannot be resumed at"), self.where())
+
+    def run_plain(self) -> tuple[BrokenOp, ...]:
+        """The instruction at hand, and those that belong to the same original instruction, run by plain Python."""
+        ops = []
+        while True:
+            inst = self.ir.instructions[self.index]
+            if inst.opname in SHUFFLES:
+                HANDLERS[inst.opname](self, inst)
+            else:
+                ops.append(self.plain_op(inst))
+            self.index += 1
+            if self.ir.is_boundary(self.index):
+                return tuple(ops)
+
+    def plain_op(self, inst: Instruction) -> BrokenOp:
+        if inst.opname not in PLAIN_OPS:
+            raise SkipFrame(why(SKIP_FIRST, inner=f"{inst.opname} inside of another instruction"), self.where())
+        operands, results = (n(inst.arg) if callable(n) else n for n in PLAIN_OPS[inst.opname])
+        values = tuple(self.popn(operands))
+        names = tuple(self.temporary() for _ in range(results))
+        for name in reversed(names):
+            self.push(TemporaryVariable(name))
+        return BrokenOp(inst.opname, inst.arg, values, names)
+
+    def temporary(self) -> str:
+        self.temporaries += 1
+        return f"___result{self.temporaries - 1}"
+
+    def branch(self, decision: Decision, where: Where, inst: Instruction) -> Break:
+        """Both sides of a conditional jump go on in a resume function of their own."""
+        condition, following = self.pop(), self.index + 1
+        stack = list(self.stack)
+        assert inst.target is not None
+        taken = self.settle(inst.target.index, list(stack))
+        fallthrough = self.settle(following, list(stack))
+        return self.end(decision, where, inst, (), inst.opname, condition, (taken, fallthrough), False)
+
+    def loop(self, decision: Decision, where: Where, inst: Instruction) -> Break:
+        """One step of a real iterator: the loop's body with the item on the stack, or what comes after the loop."""
+        iterator, following = self.pop(), self.index + 1
+        held, item = self.temporary(), self.temporary()
+        assert inst.target is not None
+        below = [*self.stack, TemporaryVariable(held)]
+        more = self.settle(following, [*below, TemporaryVariable(item)])
+        done = self.settle(inst.target.index, list(below))
+        ops = (BrokenOp("FOR_ITER", None, (iterator,), (held, item)),)
+        return self.end(decision, where, inst, ops, "FOR_ITER", None, (more, done), False)
+
+    def settle(self, index: int, stack: list[VariableTracker]) -> Successor:
+        """Do what lies between here and the next original instruction: shuffles and jumps only."""
+        self.stack, self.index = stack, index
+        while not self.ir.is_boundary(self.index):
+            inst = self.ir.instructions[self.index]
+            self.index += 1
+            if inst.opname not in (*SHUFFLES, "JUMP"):
+                raise SkipFrame(why(SKIP_FIRST, inner=f"{inst.opname} inside of another instruction"), self.where())
+            HANDLERS[inst.opname](self, inst)
+        return self.successor()
+
+    def successor(self) -> Successor:
+        """The frame as it is now."""
+        offset = origin_offset(self.code, self.ir.instructions[self.index].offset)
+        kept = dict(self.symbolic_locals)
+        shape = tuple(not isinstance(value, NullVariable) for value in self.stack)
+        values = tuple(value for value in self.stack if not isinstance(value, NullVariable))
+        bound = frozenset(name for name in kept if not name.startswith("___"))
+        return Successor(ResumePoint((FrameState(offset, shape, bound),)), kept, values)
+
+    def end(
+        self,
+        decision: Decision,
+        where: Where,
+        inst: Instruction,
+        ops: tuple[BrokenOp, ...],
+        branch: str | None,
+        condition: VariableTracker | None,
+        successors: tuple[Successor, ...],
+        plain: bool,
+    ) -> Break:
+        if not self.graph.ops and (plain or not self.has_tensors()):
+            raise SkipFrame(why(SKIP_FIRST, inner=str(decision.reason)), decision.cause)
+        return Break(
+            decision.reason, where, decision.cause, ops, branch, condition, successors, plain, inst.opname
+        )
+
+    def has_tensors(self) -> bool:
+        """Is it worth going on after a break before the first operator?"""
+        return bool(self.graph.inputs) or any(state.holds_tensor(v) for v in self.trace.frame.locals.values())
+
+
+def roots(end: Return | Break, cells: tuple[CellVariable, ...]) -> list[VariableTracker]:
+    """Every tracker that the emitted code rebuilds, in the order in which it does."""
+    if isinstance(end, Return):
+        return [end.value]
+    values: list[VariableTracker] = [v for op in end.ops for v in op.operands]
+    if end.condition is not None:
+        values.append(end.condition)
+    for successor in end.successors:
+        values += [*successor.locals.values(), *successor.stack]
+    return values + list(cells)
+
+
+def translate(frame: FrameValues, code: types.CodeType) -> Capture:
+    """Stage 2: frame values and code to a capture. Raises SkipFrame when the frame is not to be compiled.
+
+    Deterministic: a graph break adds a decision to the plan and the frame is traced again from its start.
+    """
+    active = state.refuses()
+    if active is not None:
+        raise SkipFrame(why(SKIP_STATE, what=active), mark=False)
+    plan = Plan(config.max_restarts)
+    ir = lift(code)
+    while True:
+        trace = Trace(frame, code, ir, plan)
+        tx = InstructionTranslator(trace)
+        try:
+            end = tx.run()
+        except RestartAnalysis:
+            continue
+        if isinstance(end, Return) and not trace.graph.ops:
+            raise SkipFrame(why(SKIP_NO_TENSORS), mark=False)
+        own = tuple(CellVariable(cell) for name, cell in tx.cells.items() if not isinstance(cell, OutsideCell))
+        reached = Reached()
+        reached.add(roots(end, own if isinstance(end, Break) else ()))
+        graph = trace.graph.finish(reached.nodes()) if trace.graph.ops else None
+        return Capture(graph, tuple(trace.guards), end, own, reached.uses, trace.first_line(), trace.steps)
+
+
+assert set(PLAIN_OPS) <= set(CANON), sorted(set(PLAIN_OPS) - set(CANON))

@@ -1,0 +1,50 @@
+"""Where a translator finds global names: the frame's own globals, or those of an inlined function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..guards.builder import GuardBuilder
+from ..guards.guard import make_guard
+from ..reasons import OPERATOR_FAILS
+from ..sources import BuiltinSource, GlobalSource, GlobalsSource, ItemSource, Source
+from ..variables.base import VariableTracker
+from ..variables.lazy import LazyVariable
+
+
+class Scope:
+    """The globals of the root frame."""
+
+    def __init__(self, names: dict[str, Any], builtins: dict[str, Any]) -> None:
+        self.names = names
+        self.builtins = builtins
+
+    def load(self, tx: Any, name: str) -> VariableTracker:
+        """CPython: LOAD_GLOBAL. A builtin is used only while no global of its name exists: that is guarded."""
+        if name in self.names:
+            return LazyVariable(self.names[name], self.source(name))
+        if name not in self.builtins:
+            tx.unsupported(OPERATOR_FAILS, name=f"name {name!r}", error="NameError")
+        self.guard_absent(tx, name)
+        return LazyVariable(self.builtins[name], BuiltinSource(name))
+
+    def source(self, name: str) -> Source:
+        return GlobalSource(name)
+
+    def guard_absent(self, tx: Any, name: str) -> None:
+        tx.install(make_guard(BuiltinSource(name), GuardBuilder.GLOBAL_ABSENT))
+
+
+class FunctionScope(Scope):
+    """The globals of an inlined function whose module is not the root frame's. Its builtins are those of the process; a
+    function with builtins of its own is not inlined."""
+
+    def __init__(self, function: Source, names: dict[str, Any], builtins: dict[str, Any]) -> None:
+        super().__init__(names, builtins)
+        self.whole = GlobalsSource(function)
+
+    def source(self, name: str) -> Source:
+        return ItemSource(self.whole, name)
+
+    def guard_absent(self, tx: Any, name: str) -> None:
+        tx.install(make_guard(self.whole, GuardBuilder.DICT_CONTAINS, name))

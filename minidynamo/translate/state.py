@@ -1,0 +1,33 @@
+"""Global state under which frames are not captured, and a look at arguments that runs no user code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+REFUSED: tuple[tuple[str, Callable[[], bool]], ...] = (
+    ("autocast", torch._C._is_any_autocast_enabled),
+    ("a torch function mode", lambda: torch._C._len_torch_function_stack() > 0),
+    ("a torch dispatch mode", lambda: torch._C._len_torch_dispatch_stack() > 0),
+    ("a functorch transform", lambda: torch._C._functorch.peek_interpreter_stack() is not None),
+    ("torch.jit tracing", torch.jit.is_tracing),
+    ("inference mode", torch.is_inference_mode_enabled),
+)
+
+
+def refuses() -> str | None:
+    """What is active that capture does not follow, or None. Entries made without it are guarded against it."""
+    return next((name for name, active in REFUSED if active()), None)
+
+
+def holds_tensor(value: Any, depth: int = 2) -> bool:
+    """A tensor, or a list, tuple or dict with one near its top."""
+    if isinstance(value, torch.Tensor):
+        return True
+    if depth and type(value) in (list, tuple):
+        return any(holds_tensor(item, depth - 1) for item in value[:16])
+    if depth and type(value) is dict:
+        return any(holds_tensor(item, depth - 1) for item in list(value.values())[:16])
+    return False

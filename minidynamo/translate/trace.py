@@ -1,0 +1,91 @@
+"""Trace: what all translators of one attempt share. One per attempt; a restart makes a new one."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import torch
+
+from .. import config
+from ..graph.output_graph import OutputGraph
+from ..guards.builder import GuardBuilder
+from ..guards.guard import Guard, make_guard
+from ..pycode.lift import CodeIR
+from ..reasons import SKIP_STEPS, why
+from ..sources import FrameValues, LocalSource, Source, StateSource
+from ..variables import wrapper_for
+from ..variables.base import VariableTracker
+from ..variables.lazy import LazyVariable
+from ..variables.opaque import wrap_opaque
+from .plan import Plan, SkipFrame
+
+IDENTITY_TYPES = (torch.Tensor, list)  # kinds whose identity a program can observe in a trace: unified by object
+
+
+class Trace:
+    """Graph, guards and wrapped values of one attempt at one frame."""
+
+    def __init__(self, frame: FrameValues, code: types.CodeType, ir: CodeIR, plan: Plan) -> None:
+        self.frame = frame
+        self.code = code
+        self.ir = ir
+        self.plan = plan
+        self.graph = OutputGraph(code.co_name)
+        self.guards: dict[Guard, None] = {}
+        self.grad_mode = torch.is_grad_enabled()
+        self.steps = 0
+        self._by_source: dict[Source, VariableTracker] = {}
+        self._by_object: dict[int, VariableTracker] = {}
+
+    def install(self, guard: Guard) -> None:
+        self.guards[guard] = None
+
+    def step(self) -> None:
+        """Count one instruction. Raises SkipFrame past `config.max_trace_steps`."""
+        self.steps += 1
+        if self.steps > config.max_trace_steps:
+            raise SkipFrame(why(SKIP_STEPS, limit=config.max_trace_steps))
+
+    def guard_global_state(self) -> None:
+        """Metadata depends on grad mode, default dtype and the like: every capture with a tensor operation carries it."""
+        self.install(make_guard(StateSource(), GuardBuilder.GLOBAL_STATE))
+
+    def wrap(self, tx: Any, value: Any, source: Source) -> VariableTracker:
+        """The tracker of a real value. The same source gives the same tracker; two sources of one object that has
+        identity give one tracker, guarded by DUPLICATE_INPUT. That two objects differ is guarded where the trace uses it."""
+        known = self._by_source.get(source)
+        if known is not None:
+            return known
+        has_identity = isinstance(value, IDENTITY_TYPES)
+        twin = self._by_object.get(id(value)) if has_identity else None
+        if twin is not None and twin.source is not None:
+            self.install(make_guard(source, GuardBuilder.DUPLICATE_INPUT, twin.source))
+            made = twin
+        else:
+            made = (wrapper_for(value) or wrap_opaque)(tx, value, source)
+            if has_identity:
+                self._by_object[id(value)] = made
+        self._by_source[source] = made
+        return made
+
+    def guard_distinct(self, left: Source, right: Source) -> None:
+        """The trace took it that two sources hold different objects."""
+        self.install(make_guard(left, GuardBuilder.NO_ALIAS, right))
+
+    def guard_mutated(self, tensor: Source) -> None:
+        """Decision 6: an input that the graph changes in place is no other input."""
+        for other in self._by_object.values():
+            if other.is_proxy() and other.source is not None and other.source != tensor:
+                self.guard_distinct(tensor, other.source)
+
+    def first_line(self) -> int:
+        """The user's line of the first operator, where the compiled graph is said to run."""
+        for code, index in self.graph.lines.values():
+            if code is self.code:
+                return self.ir.line_of(index) or code.co_firstlineno
+        return self.code.co_firstlineno
+
+    def arguments(self) -> dict[str, VariableTracker]:
+        """Lazy trackers of the frame's arguments."""
+        return {name: LazyVariable(value, LocalSource(name)) for name, value in self.frame.locals.items()}

@@ -1,0 +1,148 @@
+"""InstructionTranslator: executes one frame's canonical instructions over trackers.
+
+A handler takes (tx, instruction) and does to the symbolic stack what CPython does to the real one. The translator itself
+knows no instruction; `handlers` is the table.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, NoReturn
+
+from ..events import Where
+from ..exc import Unsupported
+from ..graph.output_graph import OutputGraph
+from ..guards.guard import Guard
+from ..pycode.instruction import Instruction
+from ..pycode.lift import CodeIR
+from ..reasons import MISSING_OPCODE, OPERATOR_FAILS, TRY_REGION, Reason, Why, why
+from ..rules import dispatch, tensor_ops, torch_functions, trace_rules
+from ..sources import Source
+from ..variables.base import VariableTracker
+from ..variables.functions import BuiltinVariable, Cell
+from .handlers import HANDLERS
+from .scope import Scope
+from .trace import Trace
+
+
+def unimplemented(reason: Why, where: Where) -> NoReturn:
+    """Raise `Unsupported` with its row and the user's line."""
+    error = Unsupported(f"{where}: {reason}", reason)
+    error.where = where
+    raise error
+
+
+class InstructionTranslatorBase:
+    """One frame: stack, locals, cells, position. Implements `variables.base.Tracing` for the trackers."""
+
+    def __init__(self, trace: Trace, code: types.CodeType, ir: CodeIR, scope: Scope) -> None:
+        self.trace = trace
+        self.code = code
+        self.ir = ir
+        self.scope = scope
+        self.stack: list[VariableTracker] = []
+        self.symbolic_locals: dict[str, VariableTracker] = {}
+        self.cells: dict[str, Cell] = {}
+        self.index = 0
+        self.current: Instruction = ir.instructions[0]
+        self.result: VariableTracker | None = None
+
+    # --- the loop ----------------------------------------------------------------------------------------------------
+    def step(self) -> None:
+        """Execute one instruction. Raises Unsupported, with the symbolic state as the handler left it."""
+        inst = self.current = self.ir.instructions[self.index]
+        self.trace.step()
+        if self.ir.regions and self.ir.handler_at(self.index) is not None:
+            self.unsupported(TRY_REGION)
+        handler = HANDLERS.get(inst.opname)
+        if handler is None:
+            self.unsupported(MISSING_OPCODE, opname=inst.opname)
+        self.index += 1
+        handler(self, inst)
+
+    # --- what handlers use -------------------------------------------------------------------------------------------
+    def push(self, value: VariableTracker) -> None:
+        self.stack.append(value)
+
+    def pop(self) -> VariableTracker:
+        return self.stack.pop()
+
+    def popn(self, count: int) -> list[VariableTracker]:
+        """The topmost `count` values, deepest first."""
+        if not count:
+            return []
+        values = self.stack[-count:]
+        del self.stack[-count:]
+        return values
+
+    def jump(self, target: Instruction | None) -> None:
+        assert target is not None
+        self.index = target.index
+
+    # --- Tracing -----------------------------------------------------------------------------------------------------
+    @property
+    def graph(self) -> OutputGraph:
+        return self.trace.graph
+
+    @property
+    def grad_mode(self) -> bool:
+        return self.trace.grad_mode
+
+    def wrap(self, value: Any, source: Source) -> VariableTracker:
+        return self.trace.wrap(self, value, source)
+
+    def install(self, guard: Guard) -> None:
+        self.trace.install(guard)
+
+    def guard_global_state(self) -> None:
+        self.trace.guard_global_state()
+
+    def guard_distinct(self, left: Source, right: Source) -> None:
+        self.trace.guard_distinct(left, right)
+
+    def call(
+        self, fn: VariableTracker, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        fn = fn.realize(self)
+        if isinstance(fn, BuiltinVariable):
+            return dispatch.call(self, fn, args, kwargs)
+        return fn.call_function(self, args, kwargs)
+
+    def inline(self, fn: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
+        from .inline import inline_call  # a translator makes translators: the one cycle, inside this package
+
+        return inline_call(self, fn, args, kwargs)
+
+    def tensor_op(self, target: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
+        self.trace.guard_global_state()
+        return tensor_ops.tensor_op(self, target, args, kwargs)
+
+    def guard_mutated(self, tensor: Source) -> None:
+        self.trace.guard_mutated(tensor)
+
+    def tensor_attribute(self, name: str) -> str | None:
+        kind = torch_functions.tensor_attribute(name)
+        return "method" if kind is None and torch_functions.tensor_method(name) is not None else kind
+
+    def torch_kind(self, fn: Any) -> Any:
+        return torch_functions.classify(fn)
+
+    def may_inline(self, fn: Any) -> bool:
+        return trace_rules.inline_policy(fn)
+
+    def where(self) -> Where:
+        line = self.ir.line_of(self.current.index) or self.code.co_firstlineno
+        return Where(self.code.co_filename, line, self.code.co_qualname)
+
+    def position(self) -> tuple[types.CodeType, int]:
+        """Where the current instruction is, cheap to keep per graph node: the line is worked out when somebody asks."""
+        return self.code, self.current.index
+
+    def unsupported(self, reason: Reason, **facts: Any) -> NoReturn:
+        unimplemented(why(reason, **facts), self.where())
+
+    def fails(self, name: str, error: BaseException) -> NoReturn:
+        self.unsupported(OPERATOR_FAILS, name=name, error=type(error).__name__)
+
+    def depth(self) -> int:
+        return 0

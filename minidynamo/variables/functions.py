@@ -1,0 +1,332 @@
+"""User functions, inner functions, bound methods, builtins and functions marked with `disable`."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from ..cache import OptimizedFunction
+from ..guards.builder import GuardBuilder
+from ..pycode import expr as E
+from ..reasons import CALL_ARGUMENTS, DISABLED_CALL
+from ..sources import AttrSource, DefaultSource, KwDefaultSource, Source
+from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
+from .lazy import LazyVariable
+from .opaque import wrap_opaque
+from .registry import wraps, wraps_if
+from .sequences import TupleVariable
+
+class FunctionVariable(VariableTracker):
+    """A Python function whose code is known: calling it is inlining it."""
+
+    __slots__ = ()
+
+    def python_type(self) -> type:
+        return types.FunctionType
+
+    def code(self) -> types.CodeType:
+        raise NotImplementedError
+
+    def name(self) -> str:
+        return self.code().co_qualname
+
+    def default(self, tx: Tracing, index: int, count: int) -> VariableTracker | None:
+        """Default of the positional parameter `index` of `count`, or None."""
+        raise NotImplementedError
+
+    def keyword_default(self, tx: Tracing, name: str) -> VariableTracker | None:
+        raise NotImplementedError
+
+    def call_function(
+        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        return tx.inline(self, args, kwargs)
+
+    def bind(
+        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> dict[str, VariableTracker]:
+        """Arguments by parameter name. CPython: initialize_locals. A call that CPython refuses breaks the graph, so that
+        plain Python raises its own TypeError."""
+        code = self.code()
+        count, names = code.co_argcount, code.co_varnames
+        keyword_only = names[count : count + code.co_kwonlyargcount]
+        bound = dict(zip(names[:count], args))
+        extra = args[count:]
+        after = count + len(keyword_only)
+        if code.co_flags & 0x04:
+            bound[names[after]] = TupleVariable(list(extra))
+        elif extra:
+            tx.unsupported(CALL_ARGUMENTS, name=self.name(), detail="too many positional arguments")
+        for key, value in kwargs.items():
+            if key in bound or key not in (*names[code.co_posonlyargcount : count], *keyword_only):
+                tx.unsupported(CALL_ARGUMENTS, name=self.name(), detail=f"keyword {key!r}")
+            bound[key] = value
+        if code.co_flags & 0x08:
+            tx.unsupported(CALL_ARGUMENTS, name=self.name(), detail="it takes **keywords")
+        for index, name in enumerate(names[:count]):
+            if name not in bound:
+                self._fill(tx, bound, name, self.default(tx, index, count))
+        for name in keyword_only:
+            if name not in bound:
+                self._fill(tx, bound, name, self.keyword_default(tx, name))
+        return bound
+
+    def _fill(
+        self, tx: Tracing, bound: dict[str, VariableTracker], name: str, value: VariableTracker | None
+    ) -> None:
+        if value is None:
+            tx.unsupported(CALL_ARGUMENTS, name=self.name(), detail=f"no value for {name!r}")
+        bound[name] = value
+
+
+class UserFunctionVariable(FunctionVariable):
+    """A function that exists outside of the trace; always rebuilt from its source."""
+
+    __slots__ = ("fn",)
+    source: Source
+
+    def __init__(self, fn: types.FunctionType, source: Source) -> None:
+        super().__init__(source)
+        self.fn = fn
+
+    def code(self) -> types.CodeType:
+        return self.fn.__code__
+
+    def default(self, tx: Tracing, index: int, count: int) -> VariableTracker | None:
+        """Guarded by value when it is used; how many defaults there are is guarded too (they decide which one it is)."""
+        defaults = self.fn.__defaults__
+        at = index - (count - len(defaults or ()))
+        if defaults is None or at < 0:
+            return None
+        whole = LazyVariable(defaults, AttrSource(self.source, "__defaults__")).realize(tx)
+        return LazyVariable(defaults[at], DefaultSource(self.source, at)) if whole is not None else None
+
+    def keyword_default(self, tx: Tracing, name: str) -> VariableTracker | None:
+        defaults = self.fn.__kwdefaults__
+        if not defaults or name not in defaults:
+            return None
+        return LazyVariable(defaults[name], KwDefaultSource(self.source, name))
+
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        if name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            return LazyVariable(getattr(self.fn, name), AttrSource(self.source, name))
+        return super().getattr(tx, name)
+
+    def slot_truth(self, tx: Tracing) -> bool:
+        return True
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return emit.load(self.source)
+
+
+class Cell:
+    """A symbolic cell: shared by the functions that close over one variable. `content` is None while it is unbound."""
+
+    __slots__ = ("name", "content")
+
+    def __init__(self, name: str, content: VariableTracker | None = None) -> None:
+        self.name = name
+        self.content = content
+
+    def content_to_rebuild(self) -> VariableTracker | None:
+        """What must be in the cell when it is made anew."""
+        return self.content
+
+
+class CellVariable(VariableTracker):
+    """A cell object on the stack (LOAD_CLOSURE)."""
+
+    __slots__ = ("cell",)
+    mutable = True
+
+    def __init__(self, cell: Cell) -> None:
+        super().__init__()
+        self.cell = cell
+
+    def python_type(self) -> type:
+        return types.CellType
+
+    def children(self) -> tuple[VariableTracker, ...]:
+        content = self.cell.content_to_rebuild()
+        return () if content is None else (content,)
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return emit.cell(self.cell)
+
+
+class InnerFunctionVariable(FunctionVariable):
+    """A function made in the trace (lambda, comprehension, def). Rebuilt by MAKE_FUNCTION over rebuilt cells; only one whose
+    globals are the frame's own can be."""
+
+    __slots__ = ("function_code", "globals_of", "defaults", "cells")
+    mutable = True
+
+    def __init__(self, code: types.CodeType, globals_of: Any) -> None:
+        super().__init__()
+        self.function_code = code
+        self.globals_of = globals_of
+        self.defaults: list[VariableTracker] = []
+        self.cells: list[CellVariable] = []
+
+    def children(self) -> tuple[VariableTracker, ...]:
+        return (*self.defaults, *self.cells)
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        emit.require_own_globals(self.globals_of, self.name())
+        return E.Function(
+            E.Const(self.function_code),
+            defaults=E.Tuple(tuple(emit.value(d) for d in self.defaults)) if self.defaults else None,
+            closure=E.Tuple(tuple(emit.value(c) for c in self.cells)) if self.cells else None,
+        )
+
+    def code(self) -> types.CodeType:
+        return self.function_code
+
+    def default(self, tx: Tracing, index: int, count: int) -> VariableTracker | None:
+        at = index - (count - len(self.defaults))
+        return self.defaults[at] if at >= 0 else None
+
+    def keyword_default(self, tx: Tracing, name: str) -> VariableTracker | None:
+        return None
+
+    def slot_truth(self, tx: Tracing) -> bool:
+        return True
+
+
+class BuiltinVariable(VariableTracker):
+    """A builtin function or type of Python, by identity. What it does with symbolic values is `rules.builtins`."""
+
+    __slots__ = ("fn",)
+
+    def __init__(self, fn: Any, source: Source | None, guards: Provenance = NO_GUARDS) -> None:
+        super().__init__(source, guards)
+        self.fn = fn
+
+    def python_type(self) -> type:
+        return type(self.fn)
+
+    def slot_truth(self, tx: Tracing) -> bool:
+        return True
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return emit.load(self.source) if self.source is not None else E.Const(self.fn)
+
+    def name(self) -> str:
+        return getattr(self.fn, "__qualname__", repr(self.fn))
+
+    def call_function(
+        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        return tx.call(self, args, kwargs)
+
+
+class TorchFunctionVariable(BuiltinVariable):
+    """A torch function that a graph may call."""
+
+    __slots__ = ()
+
+
+class BoundMethodVariable(VariableTracker):
+    """`value.name` where value is a list, tuple or constant: rebuilt by loading the attribute again."""
+
+    __slots__ = ("owner", "name")
+
+    def __init__(self, owner: VariableTracker, name: str) -> None:
+        super().__init__(None, VariableTracker.propagate(owner))
+        self.owner = owner
+        self.name = name
+
+    def python_type(self) -> type:
+        return types.BuiltinMethodType
+
+    def children(self) -> tuple[VariableTracker, ...]:
+        return (self.owner,)
+
+    def call_function(
+        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        return self.owner.call_method(tx, self.name, args, kwargs)
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return E.Attr(emit.value(self.owner), self.name)
+
+
+class DisabledVariable(VariableTracker):
+    """A function marked with `minidynamo.disable`: calling it breaks the graph."""
+
+    __slots__ = ("fn",)
+    source: Source
+
+    def __init__(self, fn: Any, source: Source) -> None:
+        super().__init__(source)
+        self.fn = fn
+
+    def python_type(self) -> type:
+        return type(self.fn)
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return emit.load(self.source)
+
+    def call_function(
+        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        tx.unsupported(DISABLED_CALL, name=getattr(self.fn, "__qualname__", repr(type(self.fn))))
+
+
+@wraps(types.FunctionType)
+def wrap_function(tx: Tracing, value: types.FunctionType, source: Source) -> VariableTracker:
+    """A torch function written in Python is one node, guarded by identity; a user's is inlined, guarded by its code
+    (decision 8); what may not be inlined is known by identity only, so that a break can name it."""
+    made: VariableTracker
+    if tx.torch_kind(value) is not None:
+        made = TorchFunctionVariable(value, source)
+        made.make_guards(tx, GuardBuilder.ID_MATCH)
+    elif tx.may_inline(value):
+        made = UserFunctionVariable(value, source)
+        made.make_guards(tx, GuardBuilder.TYPE_MATCH, GuardBuilder.FUNCTION_MATCH)
+    else:
+        made = BuiltinVariable(value, source)
+        made.make_guards(tx, GuardBuilder.ID_MATCH)
+    return made
+
+
+@wraps(types.BuiltinFunctionType)
+def wrap_builtin(tx: Tracing, value: types.BuiltinFunctionType, source: Source) -> VariableTracker:
+    """A function of an extension module; a builtin method bound to a user's object is opaque."""
+    if tx.torch_kind(value) is not None:
+        made: VariableTracker = TorchFunctionVariable(value, source)
+    elif value.__self__ is None or type(value.__self__) is types.ModuleType:
+        made = BuiltinVariable(value, source)
+    else:
+        return wrap_opaque(tx, value, source)
+    made.make_guards(tx, GuardBuilder.BUILTIN_MATCH)
+    return made
+
+
+@wraps(types.MethodDescriptorType, types.WrapperDescriptorType)
+def wrap_descriptor(tx: Tracing, value: Any, source: Source) -> VariableTracker:
+    """`torch.Tensor.add` and its like, taken from the type."""
+    made = (TorchFunctionVariable if tx.torch_kind(value) is not None else BuiltinVariable)(value, source)
+    made.make_guards(tx, GuardBuilder.BUILTIN_MATCH)
+    return made
+
+
+@wraps_if("class", lambda value: isinstance(value, type))
+def wrap_class(tx: Tracing, value: type, source: Source) -> VariableTracker:
+    made = BuiltinVariable(value, source)
+    made.make_guards(tx, GuardBuilder.ID_MATCH)
+    return made
+
+
+@wraps(OptimizedFunction)
+def wrap_optimized(tx: Tracing, value: Any, source: Source) -> VariableTracker:
+    """Decision 30: an optimized function met while tracing is unwrapped and inlined; a disabled one breaks the graph."""
+    opaque = wrap_opaque(tx, value, source)
+    wrapped = AttrSource(source, "__wrapped__")
+    if value.ctx is None:
+        made = DisabledVariable(value.__wrapped__, source)
+        made.make_guards(tx, GuardBuilder.ID_MATCH)
+        return made
+    inner = LazyVariable(value.__wrapped__, wrapped).realize(tx)
+    inner.guards = VariableTracker.propagate(opaque, inner)
+    return inner

@@ -1,0 +1,127 @@
+"""CPython's own algorithms over trackers: which operand's slot is asked first, and what a refusal means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS
+from .base import Tracing, VariableTracker
+from .constant import ConstantVariable
+from .functions import BoundMethodVariable, BuiltinVariable
+from .opaque import NullVariable
+from .sequences import TupleVariable
+from .tensor import TensorVariable
+
+SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def binary_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker) -> VariableTracker:
+    """CPython: binary_op1 / binary_iop1. The right operand's slot goes first if its type is a proper subclass of the
+    left's. Tensors take part in every operator, so a tensor operand decides (its reflected slot)."""
+    left, right = left.realize(tx), right.realize(tx)
+    first, second = _order(left, right)
+    for operand in (first, second):
+        result = operand.slot_binary(tx, symbol, left, right)
+        if result is not None:
+            return result
+    tx.unsupported(
+        OPERATOR_FAILS, name=f"operator {symbol} on {left.type_name()} and {right.type_name()}", error="TypeError"
+    )
+
+
+def compare_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker) -> VariableTracker:
+    """CPython: do_richcompare; == and != fall back on identity."""
+    left, right = left.realize(tx), right.realize(tx)
+    first, second = _order(left, right)
+    for operand in (first, second):
+        result = operand.slot_compare(tx, symbol, left, right)
+        if result is not None:
+            return result
+    if symbol in ("==", "!="):
+        same = identical(tx, left, right)
+        return ConstantVariable(same == (symbol == "=="), guards=VariableTracker.propagate(left, right))
+    tx.unsupported(
+        OPERATOR_FAILS, name=f"operator {symbol} on {left.type_name()} and {right.type_name()}", error="TypeError"
+    )
+
+
+def _order(left: VariableTracker, right: VariableTracker) -> tuple[VariableTracker, VariableTracker]:
+    if isinstance(right, TensorVariable) and not isinstance(left, TensorVariable):
+        return right, left
+    left_type, right_type = left.python_type(), right.python_type()
+    if left_type is not right_type and left_type in type.__dict__["__mro__"].__get__(right_type):
+        return right, left
+    return left, right
+
+
+def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> bool:
+    """`left is right`, where it follows from what is known; else a graph break.
+
+    Singletons are compared by value. Two values from outside are the same object exactly when they are the same tracker
+    (the builder unifies them, with guards both ways). A tensor made in the graph is known to differ only from things
+    that are no tensors: an operator may return its own argument.
+    """
+    left, right = left.realize(tx), right.realize(tx)
+    if left is right and not isinstance(left, NullVariable):
+        return True
+    if left.is_python_constant() and right.is_python_constant():
+        a, b = left.as_python_constant(), right.as_python_constant()
+        if type(a) is not type(b):
+            return False
+        if type(a) in (bool, type(None), type(Ellipsis)):
+            return a is b
+        if type(a) in (int, str) and left.source is None and right.source is None and a != b:
+            return False
+    if left.python_type() is not right.python_type() and object not in (left.python_type(), right.python_type()):
+        return False
+    if isinstance(left, BuiltinVariable) and isinstance(right, BuiltinVariable):
+        return left.fn is right.fn
+    if left.source is not None and right.source is not None and _has_identity(left) and _has_identity(right):
+        tx.guard_distinct(left.source, right.source)
+        return False
+    if left.mutable and right.mutable and (left.source is None) != (right.source is None):
+        return False
+    tx.unsupported(OPAQUE_VALUE, operation="operator is", type=f"{left.type_name()} and {right.type_name()}")
+
+
+def _has_identity(value: VariableTracker) -> bool:
+    """Kinds that the builder unifies by object, so that different trackers are different objects."""
+    return value.mutable or isinstance(value, TensorVariable)
+
+
+def getattr_(tx: Tracing, owner: VariableTracker, name: str) -> VariableTracker:
+    """CPython: PyObject_GetAttr. Methods of builtin containers stay bound until they are called."""
+    owner = owner.realize(tx)
+    static = getattr(owner.python_type(), name, None)
+    if type(static).__name__ == "method_descriptor" and not isinstance(owner, TensorVariable):
+        if type(owner).call_method is not VariableTracker.call_method:
+            return BoundMethodVariable(owner, name)
+    return owner.getattr(tx, name)
+
+
+def getitem(tx: Tracing, owner: VariableTracker, key: VariableTracker) -> VariableTracker:
+    """CPython: PyObject_GetItem. A list or tuple indexed by a tensor needs the tensor's data: `__index__`."""
+    return owner.realize(tx).slot_getitem(tx, key.realize(tx))
+
+
+def truth(tx: Tracing, value: VariableTracker) -> bool:
+    """CPython: PyObject_IsTrue."""
+    return value.realize(tx).slot_truth(tx)
+
+
+def iterate(tx: Tracing, value: VariableTracker) -> VariableTracker:
+    """CPython: PyObject_GetIter. Iterating a tensor unbinds it."""
+    value = value.realize(tx)
+    if isinstance(value, TensorVariable) and value.meta.shape:
+        return tx.tensor_op("unbind", [value, ConstantVariable(0)], {}).slot_iter(tx)
+    items = value.sequence_items(tx) if value.is_python_constant() else None
+    if items is not None and isinstance(value, ConstantVariable):
+        # A string's iterator: its items are known, and nothing but its type tells it from a tuple's.
+        return TupleVariable(items, guards=value.guards).slot_iter(tx)
+    return value.slot_iter(tx)
+
+
+def known_type(value: VariableTracker) -> Any:
+    """The exact type, or None where it is not known (results of instructions that plain Python ran)."""
+    tp = value.python_type()
+    return None if tp is object else tp

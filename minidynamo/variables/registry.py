@@ -1,0 +1,47 @@
+"""Which tracker wraps a real value: a table keyed by exact type, then a short ordered list of predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..sources import Source
+from .base import Tracing, VariableTracker
+
+Wrapper = Callable[[Tracing, Any, Source], VariableTracker]
+BY_TYPE: dict[type, Wrapper] = {}
+BY_PREDICATE: list[tuple[str, Callable[[Any], bool], Wrapper]] = []
+
+
+def wraps(*types: type) -> Callable[[Wrapper], Wrapper]:
+    """Row of the table: values whose exact type is one of `types`. A duplicate row fails at import."""
+
+    def register(wrapper: Wrapper) -> Wrapper:
+        for tp in types:
+            if tp in BY_TYPE:
+                raise ValueError(f"two wrappers for {tp.__name__}")
+            BY_TYPE[tp] = wrapper
+        return wrapper
+
+    return register
+
+
+def wraps_if(name: str, predicate: Callable[[Any], bool]) -> Callable[[Wrapper], Wrapper]:
+    """Row of the ordered list that is asked when no exact type matched. `predicate` runs no user code."""
+
+    def register(wrapper: Wrapper) -> Wrapper:
+        BY_PREDICATE.append((name, predicate, wrapper))
+        return wrapper
+
+    return register
+
+
+def wrapper_for(value: Any) -> Wrapper | None:
+    """The wrapper of a value, or None when nothing follows values of its kind."""
+    found = BY_TYPE.get(type(value))
+    if found is not None:
+        return found
+    for _, predicate, wrapper in BY_PREDICATE:
+        if predicate(value):
+            return wrapper
+    return None

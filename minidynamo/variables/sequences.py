@@ -1,0 +1,347 @@
+"""Lists, tuples, torch.Size, ranges and slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..guards.builder import GuardBuilder
+from ..pycode import expr as E
+from ..reasons import OPERATOR_FAILS, STORE, UNSUPPORTED_CALL
+from ..sources import ItemSource, Source
+from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
+from .constant import ConstantVariable
+from .iterators import RangeIteratorVariable, SequenceIteratorVariable
+from .lazy import LazyVariable
+from .registry import wraps
+
+NONE = ConstantVariable(None)
+
+
+class SequenceVariable(VariableTracker):
+    """Common to list and tuple: a known number of items. `items` may be lazy."""
+
+    __slots__ = ("items",)
+    real_type: type = tuple
+
+    def __init__(
+        self, items: list[VariableTracker], source: Source | None = None, guards: Provenance = NO_GUARDS
+    ) -> None:
+        super().__init__(source, guards)
+        self.items = items
+
+    def like(self, items: list[VariableTracker], guards: Provenance) -> SequenceVariable:
+        """A new sequence as slicing, `+` and `*` make it."""
+        return type(self)(items, guards=guards)
+
+    def python_type(self) -> type:
+        return self.real_type
+
+    def is_python_constant(self) -> bool:
+        return all(item.is_python_constant() for item in self.items)
+
+    def as_python_constant(self) -> Any:
+        return self.real_type([item.as_python_constant() for item in self.items])
+
+    def is_python_proxy(self) -> bool:
+        return True
+
+    def as_python_proxy(self) -> Any:
+        return (tuple if self.real_type is torch.Size else self.real_type)([i.as_python_proxy() for i in self.items])
+
+    def as_meta(self) -> Any:
+        return (tuple if self.real_type is torch.Size else self.real_type)([i.as_meta() for i in self.items])
+
+    def realize_deep(self, tx: Tracing) -> None:
+        """Realise every item, nested ones too: needed before the sequence goes into the graph."""
+        for i, item in enumerate(self.items):
+            real = self.items[i] = item.realize(tx)
+            if isinstance(real, SequenceVariable):
+                real.realize_deep(tx)
+
+    def children(self) -> tuple[VariableTracker, ...]:
+        return tuple(self.items) if self.source is None else ()
+
+    def sequence_items(self, tx: Tracing) -> list[VariableTracker] | None:
+        return self.items
+
+    def slot_len(self, tx: Tracing) -> int:
+        return len(self.items)
+
+    def slot_truth(self, tx: Tracing) -> bool:
+        return bool(self.items)
+
+    def slot_iter(self, tx: Tracing) -> VariableTracker:
+        return SequenceIteratorVariable(self, guards=VariableTracker.propagate(self))
+
+    def slot_getitem(self, tx: Tracing, key: VariableTracker) -> VariableTracker:
+        if isinstance(key, SliceVariable) and key.is_python_constant():
+            picked = self.items[key.as_python_constant()]
+            return self.like(picked, VariableTracker.propagate(self, key))
+        if key.is_python_constant() and type(key.as_python_constant()) in (int, bool):
+            index = key.as_python_constant()
+            if not -len(self.items) <= index < len(self.items):
+                tx.unsupported(OPERATOR_FAILS, name="subscript", error="IndexError")
+            return self.items[index]
+        return VariableTracker.slot_getitem(self, tx, key)
+
+    def slot_contains(self, tx: Tracing, item: VariableTracker) -> bool:
+        items = [i.realize(tx) for i in self.items]
+        if item.is_python_constant() and all(i.is_python_constant() for i in items):
+            return item.as_python_constant() in [i.as_python_constant() for i in items]
+        return VariableTracker.slot_contains(self, tx, item)
+
+    def slot_binary(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        guards = VariableTracker.propagate(left, right)
+        if symbol == "+" and isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
+            if left.real_type is right.real_type:
+                return left.like([*left.items, *right.items], guards)
+            return None
+        if symbol == "*":
+            count = right if left is self else left
+            if count.is_python_constant() and type(count.as_python_constant()) is int:
+                times = count.as_python_constant()
+                if times * len(self.items) <= 10_000:
+                    return self.like(self.items * times, guards)
+        return VariableTracker.slot_binary(self, tx, symbol, left, right)
+
+    def slot_compare(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        if isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
+            left.realize_deep(tx)
+            right.realize_deep(tx)
+            if left.is_python_constant() and right.is_python_constant():
+                value = ConstantVariable.slot_compare(NONE, tx, symbol, left, right)
+                if value is not None:
+                    return value
+        return VariableTracker.slot_compare(self, tx, symbol, left, right)
+
+    def call_method(
+        self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        if name in ("index", "count", "numel") and not kwargs:
+            self.realize_deep(tx)
+            if self.is_python_constant() and all(a.is_python_constant() for a in args):
+                value = self.as_python_constant()
+                try:
+                    result = getattr(value, name)(*[a.as_python_constant() for a in args])
+                except Exception as error:
+                    tx.unsupported(OPERATOR_FAILS, name=f"{self.type_name()}.{name}", error=type(error).__name__)
+                return ConstantVariable(result, guards=VariableTracker.propagate(self, *args))
+        tx.unsupported(UNSUPPORTED_CALL, name=f"{self.type_name()}.{name}")
+
+
+class TupleVariable(SequenceVariable):
+    """A tuple. Rebuilt from its source when it has one, else item by item."""
+
+    __slots__ = ()
+    real_type = tuple
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        if self.source is not None:
+            return emit.load(self.source)
+        return E.Tuple(tuple(emit.value(item) for item in self.items))
+
+
+class SizeVariable(SequenceVariable):
+    """torch.Size; always made in the trace (it comes from metadata)."""
+
+    __slots__ = ()
+    real_type = torch.Size
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        if self.source is not None:
+            return emit.load(self.source)
+        return E.Call(E.Const(torch.Size), (E.Tuple(tuple(emit.value(item) for item in self.items)),))
+
+
+class ListVariable(SequenceVariable):
+    """A list. One made in the trace may be changed there; changing one that came from outside is a side effect."""
+
+    __slots__ = ()
+    real_type = list
+    mutable = True
+
+    def is_python_constant(self) -> bool:
+        return self.source is None and super().is_python_constant()
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        if self.source is not None:
+            return emit.load(self.source)
+        return E.List(tuple(emit.value(item) for item in self.items))
+
+    def own(self, tx: Tracing, operation: str) -> None:
+        """Break unless the list was made in this trace."""
+        if self.source is not None:
+            tx.unsupported(STORE, operation=operation, what="a list from outside")
+
+    def slot_setitem(self, tx: Tracing, key: VariableTracker, value: VariableTracker) -> None:
+        self.own(tx, "item assignment")
+        index = key.as_python_constant() if key.is_python_constant() else None
+        if type(index) is not int or not -len(self.items) <= index < len(self.items):
+            VariableTracker.slot_setitem(self, tx, key, value)
+        else:
+            self.items[index] = value
+
+    def call_method(
+        self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        method = LIST_METHODS.get((name, len(args))) if not kwargs else None
+        if method is None:
+            return super().call_method(tx, name, args, kwargs)
+        self.own(tx, f"list.{name}")
+        return method(self, tx, *args)
+
+
+def _append(self: ListVariable, tx: Tracing, item: VariableTracker) -> VariableTracker:
+    self.items.append(item)
+    return NONE
+
+
+def _extend(self: ListVariable, tx: Tracing, other: VariableTracker) -> VariableTracker:
+    items = other.realize(tx).sequence_items(tx)
+    if items is None:
+        tx.unsupported(UNSUPPORTED_CALL, name=f"list.extend of {other.type_name()}")
+    self.items.extend(items)
+    return NONE
+
+
+def _pop(self: ListVariable, tx: Tracing, *index: VariableTracker) -> VariableTracker:
+    at = index[0].realize(tx).as_python_constant() if index and index[0].realize(tx).is_python_constant() else -1
+    if type(at) is not int or not -len(self.items) <= at < len(self.items):
+        tx.unsupported(OPERATOR_FAILS, name="list.pop", error="IndexError")
+    return self.items.pop(at)
+
+
+def _clear(self: ListVariable, tx: Tracing) -> VariableTracker:
+    self.items.clear()
+    return NONE
+
+
+def _reverse(self: ListVariable, tx: Tracing) -> VariableTracker:
+    self.items.reverse()
+    return NONE
+
+
+def _copy(self: ListVariable, tx: Tracing) -> VariableTracker:
+    return ListVariable(list(self.items), guards=VariableTracker.propagate(self))
+
+
+LIST_METHODS = {
+    ("append", 1): _append,
+    ("extend", 1): _extend,
+    ("pop", 0): _pop,
+    ("pop", 1): _pop,
+    ("clear", 0): _clear,
+    ("reverse", 0): _reverse,
+    ("copy", 0): _copy,
+}
+
+
+class RangeVariable(VariableTracker):
+    """A range of known bounds; immutable, compared by value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: range, source: Source | None = None, guards: Provenance = NO_GUARDS) -> None:
+        super().__init__(source, guards)
+        self.value = value
+
+    def python_type(self) -> type:
+        return range
+
+    def is_python_constant(self) -> bool:
+        return True
+
+    def as_python_constant(self) -> Any:
+        return self.value
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return E.Const(self.value)
+
+    def slot_len(self, tx: Tracing) -> int:
+        return len(self.value)
+
+    def slot_truth(self, tx: Tracing) -> bool:
+        return bool(self.value)
+
+    def slot_iter(self, tx: Tracing) -> VariableTracker:
+        return RangeIteratorVariable(self.value, guards=VariableTracker.propagate(self))
+
+    def slot_getitem(self, tx: Tracing, key: VariableTracker) -> VariableTracker:
+        if key.is_python_constant():
+            try:
+                picked = self.value[key.as_python_constant()]
+            except Exception as error:
+                tx.unsupported(OPERATOR_FAILS, name="subscript", error=type(error).__name__)
+            guards = VariableTracker.propagate(self, key)
+            return RangeVariable(picked, None, guards) if isinstance(picked, range) else ConstantVariable(picked, None, guards)
+        return VariableTracker.slot_getitem(self, tx, key)
+
+    def slot_contains(self, tx: Tracing, item: VariableTracker) -> bool:
+        if item.is_python_constant():
+            return item.as_python_constant() in self.value
+        return VariableTracker.slot_contains(self, tx, item)
+
+    def sequence_items(self, tx: Tracing) -> list[VariableTracker] | None:
+        if len(self.value) > 10_000:
+            return None
+        return [ConstantVariable(i, guards=self.guards) for i in self.value]
+
+
+class SliceVariable(VariableTracker):
+    """A slice object; its parts may be any trackers."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[VariableTracker, VariableTracker, VariableTracker]) -> None:
+        super().__init__(None, VariableTracker.propagate(*parts))
+        self.parts = parts
+
+    def python_type(self) -> type:
+        return slice
+
+    def is_python_constant(self) -> bool:
+        return all(p.is_python_constant() for p in self.parts)
+
+    def as_python_constant(self) -> Any:
+        return slice(*[p.as_python_constant() for p in self.parts])
+
+    def as_python_proxy(self) -> Any:
+        return slice(*[p.as_python_proxy() for p in self.parts])
+
+    def as_meta(self) -> Any:
+        return slice(*[p.as_meta() for p in self.parts])
+
+    def children(self) -> tuple[VariableTracker, ...]:
+        return self.parts
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        a, b, c = (emit.value(p) for p in self.parts)
+        return E.Slice(a, b, c)
+
+
+def _sequence(made_by: type[SequenceVariable], length_guard: Any) -> Any:
+    def wrap(tx: Tracing, value: Any, source: Source) -> VariableTracker:
+        items: list[VariableTracker] = [LazyVariable(v, ItemSource(source, i)) for i, v in enumerate(value)]
+        made = made_by(items, source)
+        made.make_guards(tx, GuardBuilder.TYPE_MATCH, length_guard)
+        return made
+
+    return wrap
+
+
+wraps(tuple)(_sequence(TupleVariable, GuardBuilder.TUPLE_LENGTH))
+wraps(torch.Size)(_sequence(SizeVariable, GuardBuilder.TUPLE_LENGTH))
+wraps(list)(_sequence(ListVariable, GuardBuilder.LIST_LENGTH))
+
+
+@wraps(range)
+def wrap_range(tx: Tracing, value: range, source: Source) -> VariableTracker:
+    made = RangeVariable(value, source)
+    made.make_guards(tx, GuardBuilder.TYPE_MATCH, GuardBuilder.EQUALS_MATCH)
+    return made

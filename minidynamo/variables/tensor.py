@@ -1,0 +1,143 @@
+"""Tensors: a graph node and what is known of its metadata."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..graph.meta import TensorMeta
+from ..guards.builder import GuardBuilder
+from ..pycode import expr as E
+from ..reasons import TENSOR_STATE, TENSOR_SUBCLASS, TENSOR_TRUTH
+from ..sources import Source
+from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
+from .constant import BINARY, COMPARE, INPLACE, UNARY, ConstantVariable
+from .registry import wraps, wraps_if
+
+class TensorVariable(VariableTracker):
+    """A tensor in the graph. One that came from outside is rebuilt from its source (identity kept), one that was made in
+    the graph is a graph output."""
+
+    __slots__ = ("proxy", "meta")
+
+    def __init__(
+        self, proxy: torch.fx.Proxy, meta: TensorMeta, source: Source | None = None, guards: Provenance = NO_GUARDS
+    ) -> None:
+        super().__init__(source, guards)
+        self.proxy = proxy
+        self.meta = meta
+
+    def python_type(self) -> type:
+        return torch.nn.Parameter if self.meta.is_parameter else torch.Tensor
+
+    def is_proxy(self) -> bool:
+        return True
+
+    def as_proxy(self) -> torch.fx.Proxy:
+        return self.proxy
+
+    def as_meta(self) -> Any:
+        return self.meta
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        if self.source is not None:
+            return emit.load(self.source)
+        return emit.graph_output(self.proxy.node)
+
+    # --- operators: each is one node ---------------------------------------------------------------------------------
+    def slot_binary(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        return tx.tensor_op(BINARY.get(symbol) or INPLACE[symbol], [left, right], {})
+
+    def slot_compare(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        return tx.tensor_op(COMPARE[symbol], [left, right], {})
+
+    def slot_unary(self, tx: Tracing, symbol: str) -> VariableTracker:
+        return tx.tensor_op(UNARY[symbol], [self], {})
+
+    def slot_truth(self, tx: Tracing) -> bool:
+        tx.unsupported(TENSOR_TRUTH)
+
+    def slot_len(self, tx: Tracing) -> int:
+        if not self.meta.shape:
+            return VariableTracker.slot_len(self, tx)
+        return self.meta.shape[0]
+
+    def slot_getitem(self, tx: Tracing, key: VariableTracker) -> VariableTracker:
+        return tx.tensor_op(operator.getitem, [self, key], {})
+
+    def slot_setitem(self, tx: Tracing, key: VariableTracker, value: VariableTracker) -> None:
+        tx.tensor_op(operator.setitem, [self, key, value], {})
+
+    # --- attributes and methods -----------------------------------------------------------------------------------------
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        kind = tx.tensor_attribute(name)
+        if kind == "method":
+            return TensorMethodVariable(self, name)
+        if kind in ("meta", "graph"):
+            return tx.tensor_op(getattr, [self, ConstantVariable(name)], {})
+        tx.unsupported(TENSOR_STATE, name=f"Tensor.{name}")
+
+    def call_method(
+        self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        return tx.tensor_op(name, [self, *args], kwargs)
+
+
+class TensorMethodVariable(VariableTracker):
+    """`tensor.name`, a bound method that has not been called yet."""
+
+    __slots__ = ("tensor", "name")
+
+    def __init__(self, tensor: TensorVariable, name: str) -> None:
+        super().__init__(None, VariableTracker.propagate(tensor))
+        self.tensor = tensor
+        self.name = name
+
+    def python_type(self) -> type:
+        return type(torch.Tensor.add)
+
+    def children(self) -> tuple[VariableTracker, ...]:
+        return (self.tensor,)
+
+    def call_function(
+        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        return self.tensor.call_method(tx, self.name, args, kwargs)
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return E.Attr(emit.value(self.tensor), self.name)
+
+
+REFUSED: tuple[tuple[str, Callable[[torch.Tensor], bool]], ...] = (
+    ("nested", lambda t: t.is_nested),
+    ("layout without strides", lambda t: t.layout is not torch.strided),
+    ("quantized", lambda t: t.is_quantized),
+    ("lazily conjugated or negated", lambda t: t.is_conj() or t.is_neg()),
+    ("a functorch wrapper", torch._C._functorch.is_functorch_wrapped_tensor),
+)
+
+
+@wraps(torch.Tensor, torch.nn.Parameter)
+def wrap_tensor(tx: Tracing, value: torch.Tensor, source: Source) -> VariableTracker:
+    detail = next((text for text, refuses in REFUSED if refuses(value)), None)
+    if detail is not None:
+        tx.unsupported(TENSOR_SUBCLASS, type=type(value).__name__, detail=detail)
+    proxy = tx.graph.add_input(source, value)
+    made = TensorVariable(proxy, TensorMeta.of(value), source)
+    made.make_guards(tx, GuardBuilder.TENSOR_MATCH)
+    return made
+
+
+@wraps_if("tensor subclass", lambda value: isinstance(value, torch.Tensor))
+def wrap_subclass(tx: Tracing, value: torch.Tensor, source: Source) -> VariableTracker:
+    """Decision 19: a subclass is never treated as a Tensor."""
+    tx.unsupported(TENSOR_SUBCLASS, type=type(value).__name__, detail="a subclass")
+
+

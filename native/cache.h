@@ -1,0 +1,79 @@
+/* What hangs on a code object: its mark and its cache entries. */
+#ifndef MD_CACHE_H
+#define MD_CACHE_H
+
+#include "context.h"
+#include "thread.h"
+
+/* What a frame of this code does when no entry fits. */
+typedef enum {
+    MD_UNMARKED = 0,     /* it is given to the compiler */
+    MD_SKIP = 1,         /* it runs plain; frames that it calls may be compiled */
+    MD_SKIP_SUBTREE = 2, /* it and everything that it calls run plain */
+    MD_NO_COMPILE = 3,   /* likewise, this once; its entries are still tried */
+    MD_TRANSFORMED = 4,  /* it is an entry's code: it runs as it is */
+} MdMark;
+
+/* SKIP code whose frames led to no capture so many times in a row becomes SKIP_SUBTREE. */
+#define MD_FRUITLESS_LIMIT 16
+
+struct MdCodeState {
+    PyCodeObject *code;              /* borrowed: the code object that it hangs on */
+    MdEntry *head;                   /* borrowed entries, oldest first */
+    MdCodeState *all_next, *all_prev;
+    MdMark mark;
+    bool demoted;                    /* SKIP_SUBTREE by itself, not by order */
+    uint32_t fruitless;
+};
+
+/* Asks CPython for a slot on code objects, once per process. -1 with an exception. */
+int md_cache_init(void);
+
+/* The state of a code object, NULL if it has none. Cannot fail. */
+MdCodeState *md_state(PyCodeObject *code);
+/* The same, made if there is none. NULL with an exception. */
+MdCodeState *md_state_need(PyCodeObject *code);
+/* The code object (borrowed) of a state, NULL for NULL and while the code object is dying. */
+PyCodeObject *md_state_code(MdCodeState *state);
+
+/* Sets the mark; `demoted`: it came by itself. */
+void md_state_mark(MdCodeState *state, MdMark mark, bool demoted);
+
+/* Room for the arguments of a check function: [-1] is the callee's scratch, then flat arguments, globals, closure. */
+#define MD_FLAT_SMALL 24
+typedef struct {
+    PyObject **values;               /* flat arguments in the order of the code's first local variables */
+    Py_ssize_t count;                /* without globals and closure */
+    bool owned;                      /* each value is a reference of ours */
+    PyObject *room[MD_FLAT_SMALL + 3];
+} MdFlat;
+
+/* Number of flat arguments of a code: positional, keyword-only, *args, **kwargs. */
+Py_ssize_t md_flat_count(PyCodeObject *code);
+/* Room for `count` values, all NULL when `clear`. -1 with MemoryError. */
+int md_flat_init(MdFlat *flat, Py_ssize_t count, bool clear);
+void md_flat_free(MdFlat *flat);
+
+typedef enum { MD_HIT, MD_MISS, MD_FAILED } MdOutcome;
+
+/* Looks for the first entry of `state` that serves `context` and whose check function holds on `flat`, `prefer` (the
+ * serial of an entry, or 0) before the others. The caller keeps the code object alive. MD_HIT: `*found` is a new
+ * reference (the pin). MD_FAILED: a check function raised something that is no Exception. */
+MdOutcome md_cache_lookup(MdThread *t, MdCodeState *state, MdContext *context, MdFlat *flat, PyObject *globals,
+                          PyObject *closure, uint64_t prefer, MdEntry **found);
+
+/* Makes an entry of `code` from a GuardedCode-like object; entries of the same key that are no longer valid leave.
+ * Returns a new reference. ValueError if the entry's code cannot stand in for `code`. */
+MdEntry *md_cache_add(PyCodeObject *code, MdContext *context, PyObject *guarded);
+
+/* Takes the entry out of its code object's list; its reference stays with the key. Runs no Python code. */
+void md_cache_unlink(MdEntry *entry);
+
+PyObject *md_py_mark_code(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *md_py_get_mark(PyObject *module, PyObject *code);
+PyObject *md_py_add_entry(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *md_py_cache_entries(PyObject *module, PyObject *code);
+PyObject *md_py_reset_code(PyObject *module, PyObject *code);
+PyObject *md_py_reset_all(PyObject *module, PyObject *unused);
+
+#endif

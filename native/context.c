@@ -1,0 +1,115 @@
+#include "context.h"
+
+static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *key = NULL;
+    PyObject *nopython = NULL;
+    if (PyTuple_GET_SIZE(args) > 2) {
+        PyErr_SetString(PyExc_TypeError, "OptimizeContext(key, nopython=False, **attributes)");
+        return NULL;
+    }
+    if (PyTuple_GET_SIZE(args) > 0) {
+        key = PyTuple_GET_ITEM(args, 0);
+    }
+    if (PyTuple_GET_SIZE(args) > 1) {
+        nopython = PyTuple_GET_ITEM(args, 1);
+    }
+    PyObject *dict = kwargs != NULL ? PyDict_Copy(kwargs) : PyDict_New();
+    if (dict == NULL) {
+        return NULL;
+    }
+    MdContext *self = NULL;
+    PyObject *named_key = PyDict_GetItemString(dict, "key");
+    PyObject *named_nopython = PyDict_GetItemString(dict, "nopython");
+    if ((key != NULL && named_key != NULL) || (nopython != NULL && named_nopython != NULL)) {
+        PyErr_SetString(PyExc_TypeError, "OptimizeContext: key or nopython was given twice");
+        goto done;
+    }
+    key = key != NULL ? key : named_key;
+    nopython = nopython != NULL ? nopython : named_nopython;
+    if (key == NULL || !PyObject_TypeCheck(key, &MdKey_Type)) {
+        PyErr_SetString(PyExc_TypeError, "OptimizeContext: key must be a CompileKey");
+        goto done;
+    }
+    int strict = nopython != NULL ? PyObject_IsTrue(nopython) : 0;
+    if (strict < 0) {
+        goto done;
+    }
+    self = (MdContext *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        goto done;
+    }
+    self->key = (MdKey *)Py_NewRef(key);
+    self->nopython = (char)strict;
+    if ((named_key != NULL && PyDict_DelItemString(dict, "key") < 0)
+        || (named_nopython != NULL && PyDict_DelItemString(dict, "nopython") < 0)) {
+        Py_CLEAR(self);
+        goto done;
+    }
+    self->dict = Py_NewRef(dict);
+done:
+    Py_DECREF(dict);
+    return (PyObject *)self;
+}
+
+static int context_traverse(PyObject *op, visitproc visit, void *arg)
+{
+    MdContext *self = (MdContext *)op;
+    Py_VISIT(self->key);
+    Py_VISIT(self->dict);
+    return 0;
+}
+
+static int context_clear(PyObject *op)
+{
+    MdContext *self = (MdContext *)op;
+    Py_CLEAR(self->key);
+    Py_CLEAR(self->dict);
+    return 0;
+}
+
+static void context_dealloc(PyObject *op)
+{
+    MdContext *self = (MdContext *)op;
+    PyObject_GC_UnTrack(op);
+    if (self->weakrefs != NULL) {
+        PyObject_ClearWeakRefs(op);
+    }
+    context_clear(op);
+    Py_TYPE(op)->tp_free(op);
+}
+
+static PyObject *context_repr(PyObject *op)
+{
+    MdContext *self = (MdContext *)op;
+    return PyUnicode_FromFormat("<OptimizeContext key=%R nopython=%s>", self->key, self->nopython ? "True" : "False");
+}
+
+static PyMemberDef context_members[] = {
+    {"key", T_OBJECT_EX, offsetof(MdContext, key), READONLY, "the CompileKey whose entries are used and made"},
+    {"nopython", T_BOOL, offsetof(MdContext, nopython), READONLY, "only entries without a graph break are used"},
+    {0},
+};
+
+static PyGetSetDef context_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {0},
+};
+
+PyTypeObject MdContext_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "minidynamo._C.OptimizeContext",
+    .tp_basicsize = sizeof(MdContext),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+    .tp_doc = "OptimizeContext(key, nopython=False, **attributes)\n\n"
+              "What is active while an optimized object runs. Further keywords become attributes.",
+    .tp_new = context_new,
+    .tp_dealloc = context_dealloc,
+    .tp_traverse = context_traverse,
+    .tp_clear = context_clear,
+    .tp_repr = context_repr,
+    .tp_members = context_members,
+    .tp_getset = context_getset,
+    .tp_dictoffset = offsetof(MdContext, dict),
+    .tp_weaklistoffset = offsetof(MdContext, weakrefs),
+};

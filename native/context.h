@@ -1,0 +1,17 @@
+/* OptimizeContext: what an optimized object makes active around its calls. */
+#ifndef MD_CONTEXT_H
+#define MD_CONTEXT_H
+
+#include "entry.h"
+
+typedef struct {
+    PyObject_HEAD
+    MdKey *key;      /* strong: keeps the entries of this context's key alive */
+    char nopython;   /* use only entries without a graph break */
+    PyObject *dict;
+    PyObject *weakrefs;
+} MdContext;
+
+extern PyTypeObject MdContext_Type;
+
+#endif

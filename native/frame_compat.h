@@ -1,0 +1,312 @@
+/* Everything that differs between CPython 3.11, 3.12, 3.13 and 3.14, and the only file that asks for the version.
+ *
+ * Above this line of code nobody touches an interpreter frame, a thread state or a monitoring table directly. A frame
+ * handed to the functions below is one that the interpreter gave to the evaluator and that has not run an instruction.
+ */
+#ifndef MD_FRAME_COMPAT_H
+#define MD_FRAME_COMPAT_H
+
+#ifndef PY_SSIZE_T_CLEAN
+#define PY_SSIZE_T_CLEAN
+#endif
+#ifndef Py_BUILD_CORE_MODULE
+#define Py_BUILD_CORE_MODULE 1
+#endif
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#pragma GCC diagnostic ignored "-Wcast-function-type"
+#include <Python.h>
+#include <structmember.h>
+#if PY_VERSION_HEX < 0x030B0000
+#error "minidynamo needs CPython 3.11 or newer"
+#endif
+#if PY_VERSION_HEX >= 0x030E0000
+#include "internal/pycore_interpframe.h"
+#else
+#include "internal/pycore_frame.h"
+#endif
+#include "internal/pycore_code.h"
+#include "internal/pycore_interp.h"
+#pragma GCC diagnostic pop
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MD_PY311 (PY_VERSION_HEX < 0x030C0000)
+#define MD_PY312_UP (PY_VERSION_HEX >= 0x030C0000)
+#define MD_PY313_UP (PY_VERSION_HEX >= 0x030D0000)
+#define MD_PY314_UP (PY_VERSION_HEX >= 0x030E0000)
+
+#define MD_LIKELY(x) __builtin_expect(!!(x), 1)
+#define MD_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+typedef struct _PyInterpreterFrame MdFrame;
+
+/* ---- extra data on code objects: the same three calls under two names ---- */
+
+#if MD_PY312_UP
+#define md_extra_request PyUnstable_Eval_RequestCodeExtraIndex
+#define md_extra_get PyUnstable_Code_GetExtra
+#define md_extra_set PyUnstable_Code_SetExtra
+#else
+#define md_extra_request _PyEval_RequestCodeExtraIndex
+#define md_extra_get _PyCode_GetExtra
+#define md_extra_set _PyCode_SetExtra
+#endif
+
+/* ---- the exception being raised, as one owned object ---- */
+
+/* Takes the current exception away (normalised, NULL if none). */
+static inline PyObject *md_exc_take(void)
+{
+#if MD_PY312_UP
+    return PyErr_GetRaisedException();
+#else
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (type == NULL) {
+        return NULL;
+    }
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback != NULL) {
+        PyException_SetTraceback(value, traceback);
+    }
+    Py_DECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+#endif
+}
+
+/* Makes `exc` (stolen, may be NULL) the current exception again. */
+static inline void md_exc_put(PyObject *exc)
+{
+#if MD_PY312_UP
+    PyErr_SetRaisedException(exc);
+#else
+    if (exc == NULL) {
+        PyErr_Clear();
+    }
+    else {
+        PyErr_Restore(Py_NewRef((PyObject *)Py_TYPE(exc)), exc, PyException_GetTraceback(exc));
+    }
+#endif
+}
+
+/* ---- reading an unstarted frame ---- */
+
+/* The code object that the frame runs (borrowed). */
+static inline PyCodeObject *md_frame_code(MdFrame *f)
+{
+#if MD_PY314_UP
+    return (PyCodeObject *)PyStackRef_AsPyObjectBorrow(f->f_executable);
+#elif MD_PY313_UP
+    return (PyCodeObject *)f->f_executable;
+#else
+    return f->f_code;
+#endif
+}
+
+/* The function that the frame belongs to (borrowed). */
+static inline PyFunctionObject *md_frame_func(MdFrame *f)
+{
+#if MD_PY314_UP
+    return (PyFunctionObject *)PyStackRef_AsPyObjectBorrow(f->f_funcobj);
+#elif MD_PY312_UP
+    return (PyFunctionObject *)f->f_funcobj;
+#else
+    return f->f_func;
+#endif
+}
+
+/* Local number i (borrowed, NULL if unbound). Only arguments are bound in an unstarted frame, as plain values. */
+static inline PyObject *md_frame_local(MdFrame *f, Py_ssize_t i)
+{
+#if MD_PY314_UP
+    return PyStackRef_AsPyObjectBorrow(f->localsplus[i]);
+#else
+    return f->localsplus[i];
+#endif
+}
+
+/* True for an ordinary function frame: owned by the thread (no generator), no mapping of locals (no module, class or
+ * exec body), no frame object yet and not one instruction run. */
+static inline bool md_frame_is_fresh(MdFrame *f)
+{
+    if (f->owner != FRAME_OWNED_BY_THREAD || f->f_locals != NULL || f->frame_obj != NULL) {
+        return false;
+    }
+#if MD_PY313_UP
+    return f->instr_ptr == _PyCode_CODE(md_frame_code(f));
+#else
+    return f->prev_instr == _PyCode_CODE(f->f_code) - 1;
+#endif
+}
+
+/* The innermost Python frame of the thread that has a function, or NULL. */
+static inline MdFrame *md_current_frame(PyThreadState *ts)
+{
+#if MD_PY313_UP
+    MdFrame *f = ts->current_frame;
+#else
+    MdFrame *f = ts->cframe->current_frame;
+#endif
+#if MD_PY314_UP
+    while (f != NULL && f->owner >= FRAME_OWNED_BY_INTERPRETER) {
+        f = f->previous;
+    }
+#elif MD_PY312_UP
+    while (f != NULL && f->owner == FRAME_OWNED_BY_CSTACK) {
+        f = f->previous;
+    }
+#endif
+    return f;
+}
+
+/* ---- changing an unstarted frame ---- */
+
+/* Pointer-sized words that a frame of this code takes on the thread's data stack. */
+static inline Py_ssize_t md_code_frame_size(PyCodeObject *code)
+{
+#if MD_PY312_UP
+    return code->co_framesize;
+#else
+    return code->co_nlocalsplus + code->co_stacksize + (Py_ssize_t)FRAME_SPECIALS_SIZE;
+#endif
+}
+
+/* Makes an unstarted frame run `code` instead of its own code, in place; the frame keeps its function, so globals and
+ * closure stay right. The caller has established that arguments and free variables of the two codes agree.
+ * Returns false, with nothing changed, if the frame is not on top of the data stack or the chunk has no room. */
+static inline bool md_frame_retarget(PyThreadState *ts, MdFrame *f, PyCodeObject *code)
+{
+    PyCodeObject *old = md_frame_code(f);
+    PyObject **base = (PyObject **)f;
+    Py_ssize_t size = md_code_frame_size(code);
+    if (base + md_code_frame_size(old) != ts->datastack_top || size >= ts->datastack_limit - base) {
+        return false;
+    }
+    ts->datastack_top = base + size;
+    for (int i = old->co_nlocalsplus; i < code->co_nlocalsplus; i++) {
+#if MD_PY314_UP
+        f->localsplus[i] = PyStackRef_NULL;
+#else
+        f->localsplus[i] = NULL;
+#endif
+    }
+#if MD_PY314_UP
+    _PyStackRef old_ref = f->f_executable;
+    f->f_executable = PyStackRef_FromPyObjectNew((PyObject *)code);
+    f->stackpointer = f->localsplus + code->co_nlocalsplus;
+    f->instr_ptr = _PyCode_CODE(code);
+    PyStackRef_CLOSE(old_ref);
+#else
+    Py_INCREF(code);
+#if MD_PY313_UP
+    f->f_executable = (PyObject *)code;
+    f->instr_ptr = _PyCode_CODE(code);
+#else
+    f->f_code = code;
+    f->prev_instr = _PyCode_CODE(code) - 1;
+#endif
+    f->stacktop = code->co_nlocalsplus;
+    Py_DECREF(old);
+#endif
+    return true;
+}
+
+/* Gives back an unstarted frame that will not be run. From 3.12 the evaluator clears and pops the frame that it was
+ * given; in 3.11 its caller does. An exception that is set stays set. */
+static inline void md_frame_discard(PyThreadState *ts, MdFrame *f)
+{
+#if MD_PY312_UP
+    int count = md_frame_code(f)->co_nlocalsplus;
+#if MD_PY314_UP
+    for (int i = 0; i < count; i++) {
+        PyStackRef_XCLOSE(f->localsplus[i]);
+    }
+    f->stackpointer = f->localsplus;
+    PyStackRef_CLOSE(f->f_funcobj);
+    PyStackRef_CLOSE(f->f_executable);
+#else
+    for (int i = 0; i < count; i++) {
+        Py_XDECREF(f->localsplus[i]);
+    }
+    Py_DECREF(f->f_funcobj);
+    Py_DECREF((PyObject *)md_frame_code(f));
+#endif
+#if MD_PY313_UP
+    _PyThreadState_PopFrame(ts, f);
+#else
+    PyObject **base = (PyObject **)f;
+    _PyStackChunk *chunk = ts->datastack_chunk;
+    if (base == &chunk->data[0]) { /* the first frame of a later chunk: the chunk goes with it */
+        _PyStackChunk *previous = chunk->previous;
+        ts->datastack_chunk = previous;
+        ts->datastack_top = &previous->data[previous->top];
+        ts->datastack_limit = (PyObject **)((char *)previous + previous->size);
+        PyObjectArenaAllocator arena;
+        PyObject_GetArenaAllocator(&arena);
+        arena.free(arena.ctx, chunk, chunk->size);
+    }
+    else {
+        ts->datastack_top = base;
+    }
+#endif
+#else
+    (void)ts;
+    (void)f;
+#endif
+}
+
+/* ---- tracing ---- */
+
+/* True if this thread runs a trace or profile function just now, or a debugger or coverage tool wants to see every
+ * line: sys.settrace, or sys.monitoring with LINE or INSTRUCTION events. */
+static inline bool md_tracing(PyThreadState *ts)
+{
+#if MD_PY312_UP
+    const uint8_t *tools = ts->interp->monitors.tools;
+    return ts->tracing != 0 || ts->c_tracefunc != NULL
+        || (tools[PY_MONITORING_EVENT_LINE] | tools[PY_MONITORING_EVENT_INSTRUCTION]) != 0;
+#else
+    return ts->tracing != 0 || ts->c_tracefunc != NULL;
+#endif
+}
+
+/* True if sys.monitoring.set_local_events named this code: another code in its place would be silent. */
+static inline bool md_code_monitored(PyCodeObject *code)
+{
+#if MD_PY312_UP
+    _PyCoMonitoringData *data = code->_co_monitoring;
+    if (data != NULL) {
+        for (size_t i = 0; i < sizeof(data->local_monitors.tools); i++) {
+            if (data->local_monitors.tools[i] != 0) {
+                return true;
+            }
+        }
+    }
+#else
+    (void)code;
+#endif
+    return false;
+}
+
+/* True while the cyclic collector runs: frames entered now are finalizers, weakref callbacks and gc callbacks. */
+static inline bool md_collecting(PyThreadState *ts)
+{
+    return ts->interp->gc.collecting != 0;
+}
+
+/* ---- the C recursion budget of 3.12 and 3.13 ---- */
+
+/* While an evaluator is installed every Python call is also a C call and takes from this budget. */
+#if MD_PY312_UP && !MD_PY314_UP
+#define MD_C_BUDGET(ts) (&(ts)->c_recursion_remaining)
+#else
+#define MD_C_BUDGET(ts) ((void)(ts), (int *)NULL)
+#endif
+
+#endif

@@ -1,0 +1,231 @@
+/* Calling an OptimizedFunction: the warm path of the whole product. */
+#include "optimized.h"
+
+#include "bind.h"
+#include "eval_frame.h"
+#include "stats.h"
+
+/* The arguments of one call and what they are for. */
+typedef struct {
+    MdOptimized *self;
+    PyThreadState *ts;
+    MdThread *t;
+    PyFunctionObject *func; /* the Python function behind `self` */
+    PyCodeObject *code;     /* its code at the time of the call, pinned */
+    PyObject *const *args;
+    size_t nargsf;
+    PyObject *kwnames;
+} Call;
+
+static PyObject *call_function(const Call *c)
+{
+    return PyObject_Vectorcall((PyObject *)c->func, c->args, c->nargsf, c->kwnames);
+}
+
+static PyObject *call_scoped(PyThreadState *ts, MdThread *t, PyObject *callable, PyObject *context,
+                             PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    MdScope scope;
+    md_scope_enter(ts, t, &scope, context);
+    PyObject *result = PyObject_Vectorcall(callable, args, nargsf, kwnames);
+    md_scope_leave(ts, t, &scope);
+    return result;
+}
+
+static PyObject *call_function_scoped(const Call *c, PyObject *context)
+{
+    return call_scoped(c->ts, c->t, (PyObject *)c->func, context, c->args, c->nargsf, c->kwnames);
+}
+
+/* ---- hits ---- */
+
+void md_optimized_drop_runners(MdOptimized *self)
+{
+    for (int i = 0; i < MD_RUNNERS; i++) {
+        self->runners[i].serial = 0;
+        Py_CLEAR(self->runners[i].func);
+    }
+}
+
+/* A function that runs the entry's code as `func` would run its own (new reference). Made again when one of the
+ * pointers behind `func` has changed. */
+static PyObject *runner(MdOptimized *self, PyFunctionObject *func, MdEntry *entry)
+{
+    MdRunner *slot = &self->runners[entry->serial % MD_RUNNERS];
+    PyFunctionObject *made = slot->func;
+    if (MD_LIKELY(slot->serial == entry->serial && made->func_globals == func->func_globals
+                  && made->func_closure == func->func_closure && made->func_defaults == func->func_defaults
+                  && made->func_kwdefaults == func->func_kwdefaults && made->func_builtins == func->func_builtins)) {
+        return Py_NewRef((PyObject *)made);
+    }
+    PyObject *fresh = md_function_like(func, entry->code, true);
+    if (fresh != NULL) {
+        slot->serial = entry->serial;
+        Py_XSETREF(slot->func, (PyFunctionObject *)Py_NewRef(fresh));
+    }
+    return fresh;
+}
+
+/* Runs an entry (its reference is stolen: the pin). */
+static PyObject *run_entry(const Call *c, MdEntry *entry)
+{
+    PyObject *result = NULL;
+    PyObject *function = runner(c->self, c->func, entry);
+    if (function != NULL) {
+        MD_COUNT(hits_direct);
+        entry->hits++;
+        c->self->last_hit = entry->serial;
+        if (entry->has_break) {
+            result = call_scoped(c->ts, c->t, function, (PyObject *)c->self->context, c->args, c->nargsf, c->kwnames);
+        }
+        else if (MD_UNLIKELY(md_stack_low(c->ts, c->t))) { /* deep recursion: a scope borrows what is needed */
+            result = call_scoped(c->ts, c->t, function, c->t->active, c->args, c->nargsf, c->kwnames);
+        }
+        else {
+            result = PyObject_Vectorcall(function, c->args, c->nargsf, c->kwnames);
+        }
+        Py_DECREF(function);
+        if (md_wants_rerun(entry, &result)) {
+            result = md_report_rerun(c->ts, c->t, entry, call_function_scoped(c, NULL));
+        }
+    }
+    Py_DECREF((PyObject *)entry);
+    return result;
+}
+
+/* ---- lookup and miss ---- */
+
+static PyObject *run_missed(const Call *c, bool tried)
+{
+    MdCodeState *state = md_state(c->code);
+    switch (state != NULL ? state->mark : MD_UNMARKED) {
+    case MD_SKIP_SUBTREE:
+    case MD_TRANSFORMED:
+        return call_function(c);
+    case MD_NO_COMPILE:
+        MD_COUNT(runs_no_compile);
+        return call_function_scoped(c, NULL);
+    case MD_SKIP:
+    case MD_UNMARKED:
+        break;
+    }
+    c->t->missed = tried ? c->code : NULL;
+    PyObject *result = call_function_scoped(c, (PyObject *)c->self->context);
+    c->t->missed = NULL;
+    return result;
+}
+
+static PyObject *look_up_and_run(const Call *c)
+{
+    MdCodeState *state = md_state(c->code);
+    if (state == NULL || state->head == NULL) {
+        return run_missed(c, false);
+    }
+    MdFlat flat;
+    switch (md_bind(&flat, c->func, c->code, c->args, c->nargsf, c->kwnames)) {
+    case MD_BIND_ERROR:
+        return NULL;
+    case MD_UNBOUND:
+        return call_function(c); /* raises the user's own TypeError */
+    case MD_BOUND:
+        break;
+    }
+    MdEntry *entry = NULL;
+    MdOutcome outcome = md_cache_lookup(c->t, state, c->self->context, &flat, c->func->func_globals,
+                                        c->func->func_closure, c->self->last_hit, &entry);
+    md_flat_free(&flat);
+    switch (outcome) {
+    case MD_HIT:
+        return run_entry(c, entry);
+    case MD_FAILED:
+        return NULL;
+    case MD_MISS:
+        break;
+    }
+    return run_missed(c, true);
+}
+
+/* `func` is a Python function; `args` are what it is called with. */
+static PyObject *call_python(MdOptimized *self, PyFunctionObject *func, PyObject *const *args, size_t nargsf,
+                             PyObject *kwnames)
+{
+    const int generators = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
+    MdThread *t = &md_thread;
+    PyThreadState *ts = PyThreadState_Get();
+    PyCodeObject *code = (PyCodeObject *)func->func_code;
+    if (MD_UNLIKELY(t->busy != 0 || (code->co_flags & generators) != 0 || md_tracing(ts) || md_code_monitored(code))) {
+        MD_COUNT(calls_plain);
+        return PyObject_Vectorcall((PyObject *)func, args, nargsf, kwnames);
+    }
+    Call c = {
+        .self = self, .ts = ts, .t = t, .func = func, .code = (PyCodeObject *)Py_NewRef((PyObject *)code),
+        .args = args, .nargsf = nargsf, .kwnames = kwnames,
+    };
+    PyObject *result = look_up_and_run(&c);
+    Py_DECREF((PyObject *)c.code);
+    return result;
+}
+
+/* A bound method: its function, with the instance before the arguments. */
+static PyObject *call_bound(MdOptimized *self, PyObject *method, PyObject *const *args, size_t nargsf,
+                            PyObject *kwnames)
+{
+    PyFunctionObject *func = (PyFunctionObject *)PyMethod_GET_FUNCTION(method);
+    PyObject *instance = PyMethod_GET_SELF(method);
+    Py_ssize_t given = PyVectorcall_NARGS(nargsf);
+    Py_ssize_t total = given + (kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0);
+    PyObject *room[MD_FLAT_SMALL];
+    PyObject **moved = room;
+    if (total + 2 > MD_FLAT_SMALL) {
+        moved = PyMem_New(PyObject *, total + 2);
+        if (moved == NULL) {
+            return PyErr_NoMemory();
+        }
+    }
+    Py_INCREF(method);
+    moved[0] = NULL; /* the callee's scratch */
+    moved[1] = instance;
+    if (total > 0) {
+        memcpy(moved + 2, args, (size_t)total * sizeof(PyObject *));
+    }
+    PyObject *result = call_python(self, func, moved + 1, (size_t)(given + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                                   kwnames);
+    Py_DECREF(method);
+    if (moved != room) {
+        PyMem_Free(moved);
+    }
+    return result;
+}
+
+PyObject *md_optimized_call(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    MdOptimized *self = (MdOptimized *)op;
+    PyObject *fn = self->fn;
+    PyObject *context = (PyObject *)self->context;
+    if (MD_UNLIKELY(fn == NULL)) {
+        PyErr_SetString(PyExc_RuntimeError, "minidynamo: this OptimizedFunction has been cleared by the collector");
+        return NULL;
+    }
+    if (MD_LIKELY(context != NULL)) {
+        if (MD_LIKELY(PyFunction_Check(fn))) {
+            return call_python(self, (PyFunctionObject *)fn, args, nargsf, kwnames);
+        }
+        if (Py_IS_TYPE(fn, &PyMethod_Type) && PyFunction_Check(PyMethod_GET_FUNCTION(fn))) {
+            return call_bound(self, fn, args, nargsf, kwnames);
+        }
+    }
+    else {
+        MD_COUNT(calls_off);
+    }
+    MdThread *t = &md_thread;
+    if (t->busy != 0) {
+        context = NULL;
+    }
+    if (context == NULL && t->active == NULL) {
+        return PyObject_Vectorcall(fn, args, nargsf, kwnames);
+    }
+    Py_INCREF(fn);
+    PyObject *result = call_scoped(PyThreadState_Get(), t, fn, context, args, nargsf, kwnames);
+    Py_DECREF(fn);
+    return result;
+}

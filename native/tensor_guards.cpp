@@ -1,0 +1,563 @@
+// minidynamo._tensor_guards: the guard helpers that need torch's headers, or that are worth having in C.
+// Their meaning is that of minidynamo/guards/py_leaves.py and static_access.py; a property test compares the two.
+#include <Python.h>
+
+#include <ATen/Context.h>
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/AutogradState.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/TensorImpl.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/Dtype.h>
+#include <torch/csrc/DynamicTypes.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensor_leaf.h"
+
+namespace {
+
+// ------------------------------------------------------------------------------------------ small conversions
+
+static_assert(sizeof(void*) == sizeof(uint64_t), "ids and dispatch key sets are 64-bit words");
+
+// An integer literal against a 64-bit word. (The ssize_t and size_t readers of an int are its cheapest ones.)
+bool is_word(PyObject* literal, uint64_t word) {
+  const size_t recorded = PyLong_AsSize_t(literal);
+  if (recorded == static_cast<size_t>(-1) && PyErr_Occurred()) {
+    PyErr_Clear();
+    return false;
+  }
+  return recorded == word;
+}
+
+// An id literal against an object. Ids are addresses.
+bool is_id(PyObject* id, const void* object) {
+  return is_word(id, reinterpret_cast<uintptr_t>(object));
+}
+
+PyObject* truth(bool value) {
+  return Py_NewRef(value ? Py_True : Py_False);
+}
+
+bool same_text(PyObject* a, PyObject* b) {
+  return a == b || (PyUnicode_Check(a) && PyUnicode_Check(b) && PyUnicode_Compare(a, b) == 0);
+}
+
+bool arity(const char* name, Py_ssize_t given, Py_ssize_t wanted) {
+  if (given == wanted) return true;
+  PyErr_Format(PyExc_TypeError, "%s takes %zd arguments (%zd given)", name, wanted, given);
+  return false;
+}
+
+// --------------------------------------------------------------------------------- names of dtypes and devices
+
+constexpr size_t kDtypes = static_cast<size_t>(c10::ScalarType::NumOptions);
+std::array<PyObject*, kDtypes> dtype_names{};  // interned; nullptr where torch has no Python dtype
+
+bool fill_dtype_names() {
+  for (size_t i = 0; i < kDtypes; ++i) {
+    THPDtype* dtype = nullptr;
+    try {
+      dtype = torch::getTHPDtype(static_cast<c10::ScalarType>(i));
+    } catch (const std::exception&) {
+      continue;  // a scalar type without a Python dtype: no tensor a guard can describe has it
+    }
+    dtype_names[i] = PyUnicode_InternFromString(dtype->name);
+    if (dtype_names[i] == nullptr) return false;
+  }
+  return true;
+}
+
+PyObject* dtype_name(c10::ScalarType type) {
+  return dtype_names[static_cast<size_t>(type)];
+}
+
+constexpr int kCachedIndexes = 16;
+using DeviceRow = std::array<PyObject*, kCachedIndexes + 1>;
+std::array<DeviceRow, c10::COMPILE_TIME_MAX_DEVICE_TYPES> device_names{};
+
+// The text of a device as str(torch.device) gives it, borrowed from the cache; nullptr when it is not cached:
+// high indexes, and PrivateUse1, which may still be renamed.
+PyObject* cached_device_name(c10::Device device) {
+  const int slot = device.index() + 1;
+  if (slot > kCachedIndexes || device.type() == c10::DeviceType::PrivateUse1) return nullptr;
+  PyObject*& name = device_names[static_cast<size_t>(device.type())][static_cast<size_t>(slot)];
+  if (name == nullptr) name = PyUnicode_InternFromString(device.str().c_str());
+  return name;
+}
+
+PyObject* device_name(c10::Device device) {
+  PyObject* cached = cached_device_name(device);
+  if (cached != nullptr) return Py_NewRef(cached);
+  PyErr_Clear();
+  return PyUnicode_FromString(device.str().c_str());
+}
+
+bool is_device(c10::Device device, PyObject* text) {
+  PyObject* cached = cached_device_name(device);
+  if (cached != nullptr) return same_text(cached, text);
+  PyErr_Clear();
+  return PyUnicode_Check(text) && PyUnicode_CompareWithASCIIString(text, device.str().c_str()) == 0;
+}
+
+// ------------------------------------------------------------------------------------------- what a tensor is
+
+// The policy that says whether sizes and strides are plain arrays is protected; naming it through a derived class is
+// the sanctioned way to it.
+struct Policy : c10::TensorImpl {
+  static bool custom(const c10::TensorImpl& impl) {
+    return (impl.*(&Policy::matches_policy))(SizesStridesPolicy::CustomStrides);
+  }
+};
+
+// The TensorImpl of a tensor object, nullptr for anything else. No Python code runs.
+c10::TensorImpl* impl_of(PyObject* obj) {
+  if (!PyObject_TypeCheck(obj, reinterpret_cast<PyTypeObject*>(THPVariableClass))) return nullptr;
+  const at::Tensor& tensor = THPVariable_Unpack(obj);
+  return tensor.defined() ? tensor.unsafeGetTensorImpl() : nullptr;
+}
+
+constexpr c10::DispatchKeySet kDispatchSubclass(c10::DispatchKey::Python);
+constexpr c10::DispatchKeySet kFunctorchWrapper({c10::DispatchKey::FuncTorchBatched,
+                                                 c10::DispatchKey::FuncTorchGradWrapper,
+                                                 c10::DispatchKey::Functionalize});
+
+constexpr c10::DispatchKeySet kOpaque = kDispatchSubclass | kFunctorchWrapper;
+
+// Symbolic sizes imply the custom policy.
+bool is_opaque(const c10::TensorImpl& impl) {
+  return impl.key_set().has_any(kOpaque) || Policy::custom(impl);
+}
+
+// Why the metadata of a tensor cannot be stated, nullptr when it can.
+const char* indescribable(const c10::TensorImpl& impl) {
+  if (!is_opaque(impl)) return nullptr;
+  const c10::DispatchKeySet keys = impl.key_set();
+  if (keys.has_any(kDispatchSubclass)) return "a tensor subclass with __torch_dispatch__";
+  if (keys.has_any(kFunctorchWrapper)) return "a functorch wrapper";
+  if (impl.has_symbolic_sizes_strides()) return "symbolic sizes";
+  return "a nested tensor or a layout which has no strides";
+}
+
+struct Thread {
+  c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+  bool grad = c10::AutogradState::get_tls_state().get_grad_mode();
+
+  uint64_t keyset(const c10::TensorImpl& impl) const {
+    return ((impl.key_set() | keys.included_) - keys.excluded_).raw_repr();
+  }
+};
+
+// -------------------------------------------------------------------------------------------- the tensor check
+
+bool dims_equal(PyObject* expected, c10::IntArrayRef actual) {
+  if (!PyTuple_Check(expected) || PyTuple_GET_SIZE(expected) != static_cast<Py_ssize_t>(actual.size())) return false;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    PyObject* want = PyTuple_GET_ITEM(expected, static_cast<Py_ssize_t>(i));
+    if (want == Py_None) continue;
+    const Py_ssize_t value = PyLong_AsSsize_t(want);
+    if (value != actual[i]) return false;
+    if (value == -1 && PyErr_Occurred()) return false;
+  }
+  return true;
+}
+
+constexpr Py_ssize_t kSpec = 7;  // type id, keyset, dtype, device, requires_grad, sizes, strides
+
+bool matches(PyObject* obj, PyObject* const* spec) {
+  if (!is_id(spec[0], Py_TYPE(obj))) return false;
+  const c10::TensorImpl* impl = impl_of(obj);
+  if (impl == nullptr || is_opaque(*impl)) return false;
+  const Thread thread;
+  if (!is_word(spec[1], thread.keyset(*impl))) return false;
+  PyObject* dtype = dtype_name(impl->dtype().toScalarType());
+  if (dtype == nullptr || !same_text(dtype, spec[2])) return false;
+  if (!is_device(impl->device(), spec[3])) return false;
+  if ((thread.grad && impl->requires_grad()) != (spec[4] == Py_True)) return false;
+  return dims_equal(spec[5], impl->sizes()) && dims_equal(spec[6], impl->strides());
+}
+
+PyObject* check_tensors(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (!arity("check_tensors", count, kSpec + 1)) return nullptr;
+  if (matches(args[0], args + 1)) Py_RETURN_TRUE;
+  if (PyErr_Occurred()) return nullptr;  // a literal that is no integer
+  Py_RETURN_FALSE;
+}
+
+PyObject* dims_tuple(c10::IntArrayRef dims) {
+  PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(dims.size()));
+  for (size_t i = 0; out != nullptr && i < dims.size(); ++i) {
+    PyObject* value = PyLong_FromLongLong(dims[i]);
+    if (value == nullptr) Py_CLEAR(out);
+    else PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(i), value);
+  }
+  return out;
+}
+
+PyObject* indescribable_error = nullptr;  // py_leaves.Indescribable, found on first use
+
+PyObject* raise_indescribable(const char* why) {
+  if (indescribable_error == nullptr) {
+    PyObject* module = PyImport_ImportModule("minidynamo.guards.py_leaves");
+    if (module == nullptr) return nullptr;
+    indescribable_error = PyObject_GetAttrString(module, "Indescribable");
+    Py_DECREF(module);
+    if (indescribable_error == nullptr) return nullptr;
+  }
+  return PyErr_Format(indescribable_error, "the tensor is %s; guard its type and its parts instead", why);
+}
+
+PyObject* tensor_spec(PyObject*, PyObject* obj) {
+  const c10::TensorImpl* impl = impl_of(obj);
+  if (impl == nullptr)
+    return PyErr_Format(PyExc_TypeError, "tensor_spec needs a tensor, not %s", Py_TYPE(obj)->tp_name);
+  if (const char* why = indescribable(*impl)) return raise_indescribable(why);
+  const Thread thread;
+  PyObject* dtype = dtype_name(impl->dtype().toScalarType());
+  if (dtype == nullptr) return raise_indescribable("of a dtype without a Python name");
+  return Py_BuildValue("(NKONONN)", PyLong_FromVoidPtr(Py_TYPE(obj)),
+                       static_cast<unsigned long long>(thread.keyset(*impl)), dtype, device_name(impl->device()),
+                       thread.grad && impl->requires_grad() ? Py_True : Py_False, dims_tuple(impl->sizes()),
+                       dims_tuple(impl->strides()));
+}
+
+// ------------------------------------------------------------------------------------------------ global state
+
+// Bit for bit STATE_FLAGS, AUTOCAST_SHIFT and AUTOCAST_DTYPES of py_leaves.py.
+constexpr int kAutocastShift = 16;
+struct Autocast {
+  c10::DeviceType device;
+  c10::DispatchKey key;  // excluded while autocast is off
+};
+constexpr std::array kAutocast{Autocast{c10::DeviceType::CPU, c10::DispatchKey::AutocastCPU},
+                               Autocast{c10::DeviceType::CUDA, c10::DispatchKey::AutocastCUDA},
+                               Autocast{c10::DeviceType::PrivateUse1, c10::DispatchKey::AutocastPrivateUse1}};
+constexpr std::array kAutocastDtypes{c10::ScalarType::Half, c10::ScalarType::BFloat16, c10::ScalarType::Float,
+                                     c10::ScalarType::Double};
+constexpr uint64_t kOtherDtype = 15;
+
+uint64_t autocast_dtype_code(c10::DeviceType device) {
+  const c10::ScalarType dtype = at::autocast::get_autocast_dtype(device);
+  for (size_t i = 0; i < kAutocastDtypes.size(); ++i)
+    if (kAutocastDtypes[i] == dtype) return i + 1;
+  return kOtherDtype;
+}
+
+uint64_t state_bits() {
+  using c10::DispatchKey;
+  using at::impl::PythonTorchFunctionTLS;
+  const at::Context& context = at::globalContext();
+  const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();
+  const c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+  int position = 0;
+  uint64_t bits = 0;
+  const auto flag = [&](bool value) { bits |= static_cast<uint64_t>(value) << position++; };
+  flag(autograd.get_grad_mode());
+  flag(autograd.get_inference_mode());
+  flag(context.deterministicAlgorithms());
+  flag(context.deterministicAlgorithmsWarnOnly());
+  flag(context.deterministicFillUninitializedMemory());
+  flag(PythonTorchFunctionTLS::get_disabled_state() == at::impl::TorchFunctionDisabledState::ENABLED);
+  flag(PythonTorchFunctionTLS::stack_len() > 0);
+  // Dispatch modes include the Python key, functorch its front key, while their stacks are not empty.
+  flag(keys.included_.has(DispatchKey::Python));
+  flag(keys.included_.has(DispatchKey::FuncTorchDynamicLayerFrontMode));
+  uint64_t autocast = 0;
+  uint64_t dtypes = 0;
+  for (size_t i = 0; i < kAutocast.size(); ++i) {
+    if (keys.excluded_.has(kAutocast[i].key)) continue;
+    autocast |= uint64_t{1} << i;
+    dtypes |= autocast_dtype_code(kAutocast[i].device) << (4 * i);
+  }
+  flag(autocast != 0 && at::autocast::is_autocast_cache_enabled());
+  return bits | autocast << position | dtypes << kAutocastShift;
+}
+
+PyObject* default_dtype_name() {
+  return dtype_name(c10::get_default_dtype_as_scalartype());
+}
+
+int api_check_global_state(uint64_t bits, PyObject* default_dtype) {
+  return state_bits() == bits && same_text(default_dtype_name(), default_dtype);
+}
+
+PyObject* check_global_state(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (!arity("check_global_state", count, 2)) return nullptr;
+  return truth(is_word(args[0], state_bits()) && same_text(default_dtype_name(), args[1]));
+}
+
+PyObject* global_state(PyObject*, PyObject*) {
+  return Py_BuildValue("(KO)", static_cast<unsigned long long>(state_bits()), default_dtype_name());
+}
+
+// ------------------------------------------------------------------------------------- the leaf for the C core
+
+constexpr int64_t kAnyDim = std::numeric_limits<int64_t>::min();
+
+struct Leaf {
+  const void* type = nullptr;
+  uint64_t keyset = 0;
+  c10::ScalarType dtype = c10::ScalarType::Undefined;
+  c10::Device device{c10::DeviceType::CPU};
+  bool requires_grad = false;
+  bool any = false;           // some dimension is free
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;
+};
+
+bool read_dims(PyObject* tuple, std::vector<int64_t>& out, bool& any) {
+  if (!PyTuple_Check(tuple)) {
+    PyErr_SetString(PyExc_TypeError, "sizes and strides of a tensor spec are tuples");
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(tuple, i);
+    const int64_t dim = item == Py_None ? kAnyDim : PyLong_AsLongLong(item);
+    if (dim == -1 && PyErr_Occurred()) return false;
+    any |= dim == kAnyDim;
+    out.push_back(dim);
+  }
+  return true;
+}
+
+bool read_dtype(PyObject* name, c10::ScalarType& out) {
+  for (size_t i = 0; i < kDtypes; ++i) {
+    if (dtype_names[i] != nullptr && same_text(dtype_names[i], name)) {
+      out = static_cast<c10::ScalarType>(i);
+      return true;
+    }
+  }
+  PyErr_Format(PyExc_ValueError, "a tensor spec names no dtype: %R", name);
+  return false;
+}
+
+bool read_device(PyObject* name, c10::Device& out) {
+  const char* text = PyUnicode_AsUTF8(name);
+  if (text == nullptr) return false;
+  try {
+    out = c10::Device(std::string(text));
+  } catch (const std::exception&) {
+    PyErr_Format(PyExc_ValueError, "a tensor spec names no device: %R", name);
+    return false;
+  }
+  return true;
+}
+
+void* leaf_make(PyObject* spec) {
+  if (!PyTuple_Check(spec) || PyTuple_GET_SIZE(spec) != kSpec) {
+    PyErr_SetString(PyExc_TypeError, "a tensor spec is a tuple of seven literals");
+    return nullptr;
+  }
+  PyObject* const* part = &PyTuple_GET_ITEM(spec, 0);
+  auto leaf = std::make_unique<Leaf>();
+  leaf->type = PyLong_AsVoidPtr(part[0]);
+  leaf->keyset = PyLong_AsUnsignedLongLong(part[1]);
+  if (PyErr_Occurred()) return nullptr;
+  leaf->requires_grad = part[4] == Py_True;
+  const bool read = read_dtype(part[2], leaf->dtype) && read_device(part[3], leaf->device) &&
+                    read_dims(part[5], leaf->sizes, leaf->any) && read_dims(part[6], leaf->strides, leaf->any);
+  return read ? leaf.release() : nullptr;
+}
+
+bool dims_match(const std::vector<int64_t>& expected, c10::IntArrayRef actual, bool any) {
+  if (expected.size() != actual.size()) return false;
+  if (!any) return std::equal(expected.begin(), expected.end(), actual.begin());
+  for (size_t i = 0; i < expected.size(); ++i)
+    if (expected[i] != kAnyDim && expected[i] != actual[i]) return false;
+  return true;
+}
+
+int leaf_check(const void* pointer, PyObject* obj) {
+  const Leaf& leaf = *static_cast<const Leaf*>(pointer);
+  if (Py_TYPE(obj) != leaf.type) return 0;
+  const c10::TensorImpl* impl = impl_of(obj);
+  if (impl == nullptr || is_opaque(*impl)) return 0;
+  const Thread thread;
+  return thread.keyset(*impl) == leaf.keyset && impl->dtype().toScalarType() == leaf.dtype &&
+         impl->device() == leaf.device && (thread.grad && impl->requires_grad()) == leaf.requires_grad &&
+         dims_match(leaf.sizes, impl->sizes(), leaf.any) && dims_match(leaf.strides, impl->strides(), leaf.any);
+}
+
+void leaf_free(void* leaf) {
+  delete static_cast<Leaf*>(leaf);
+}
+
+TensorLeafApi leaf_api{TENSOR_LEAF_VERSION, leaf_make, leaf_check, leaf_free, api_check_global_state};
+
+// leaf_check(spec, obj): one check through the C interface.
+PyObject* check_leaf(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (!arity("leaf_check", count, 2)) return nullptr;
+  void* leaf = leaf_make(args[0]);
+  if (leaf == nullptr) return nullptr;
+  const int equal = leaf_check(leaf, args[1]);
+  leaf_free(leaf);
+  return truth(equal != 0);
+}
+
+// ------------------------------------------------------------------------------------------- objects and types
+
+PyObject* check_type_id(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return arity("check_type_id", count, 2) ? truth(is_id(args[1], Py_TYPE(args[0]))) : nullptr;
+}
+
+PyObject* check_obj_id(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return arity("check_obj_id", count, 2) ? truth(is_id(args[1], args[0])) : nullptr;
+}
+
+PyObject* check_code_id(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (!arity("check_code_id", count, 2)) return nullptr;
+  return truth(PyFunction_Check(args[0]) && is_id(args[1], PyFunction_GET_CODE(args[0])));
+}
+
+// ------------------------------------------------------------------------------------------- static attributes
+
+PyObject* dict_string = nullptr;            // "__dict__"
+PyObject* torch_function_string = nullptr;  // "__torch_function__"
+
+bool is_slot(PyObject* descriptor) {
+  return Py_IS_TYPE(descriptor, &PyMemberDescr_Type) || Py_IS_TYPE(descriptor, &PyGetSetDescr_Type);
+}
+
+PyObject* read_slot(PyObject* descriptor, PyObject* obj) {
+  PyTypeObject* type = Py_TYPE(obj);
+  if (Py_IS_TYPE(descriptor, &PyGetSetDescr_Type)) {
+    PyObject* hook = _PyType_Lookup(type, torch_function_string);
+    if (hook != nullptr && hook != Py_None) {
+      PyErr_SetString(PyExc_AttributeError, "a getter that dispatches to __torch_function__ is no static attribute");
+      return nullptr;
+    }
+  }
+  return Py_TYPE(descriptor)->tp_descr_get(descriptor, obj, reinterpret_cast<PyObject*>(type));
+}
+
+// The entry of the real instance dictionary; nullptr without an exception when there is none.
+PyObject* instance_item(PyObject* obj, PyObject* name) {
+  PyObject* descriptor = _PyType_Lookup(Py_TYPE(obj), dict_string);
+  if (descriptor == nullptr || !is_slot(descriptor)) return nullptr;
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(obj));
+  PyObject* dict = Py_TYPE(descriptor)->tp_descr_get(descriptor, obj, type);
+  if (dict == nullptr) return nullptr;
+  PyObject* value = PyDict_CheckExact(dict) ? Py_XNewRef(PyDict_GetItemWithError(dict, name)) : nullptr;
+  Py_DECREF(dict);
+  return value;
+}
+
+PyObject* find_static(PyObject* obj, PyObject* name) {
+  PyObject* found = _PyType_Lookup(Py_TYPE(obj), name);
+  if (found != nullptr && is_slot(found)) return read_slot(found, obj);
+  const bool binds = found != nullptr && Py_TYPE(found)->tp_descr_get != nullptr;
+  const bool data = found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr;
+  if (data) return Py_NewRef(found);
+  if (PyType_Check(obj)) {
+    PyObject* value = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(obj), name);
+    if (value != nullptr) return Py_NewRef(value);
+  } else if (!binds) {
+    return PyObject_GenericGetAttr(obj, name);  // nothing to bind: the instance dictionary, then the class value
+  } else {
+    PyObject* value = instance_item(obj, name);
+    if (value != nullptr || PyErr_Occurred()) return value;
+  }
+  if (found != nullptr) return Py_NewRef(found);
+  return PyErr_Format(PyExc_AttributeError, "type object has no attribute %R", name);
+}
+
+bool attribute_name(const char* helper, PyObject* const* args, Py_ssize_t count) {
+  if (!arity(helper, count, 2)) return false;
+  if (PyUnicode_CheckExact(args[1])) return true;
+  PyErr_SetString(PyExc_TypeError, "an attribute name is a str");
+  return false;
+}
+
+PyObject* static_attr(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return attribute_name("static_attr", args, count) ? find_static(args[0], args[1]) : nullptr;
+}
+
+PyObject* has_static_attr(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (!attribute_name("has_static_attr", args, count)) return nullptr;
+  PyObject* value = find_static(args[0], args[1]);
+  if (value == nullptr && !PyErr_ExceptionMatches(PyExc_AttributeError)) return nullptr;
+  PyErr_Clear();
+  const bool found = value != nullptr;
+  Py_XDECREF(value);
+  return truth(found);
+}
+
+// ---------------------------------------------------------------------------------------------------- lengths
+
+lenfunc deque_length = nullptr;
+PyTypeObject* deque_type = nullptr;
+
+bool find_deque() {
+  PyObject* collections = PyImport_ImportModule("collections");
+  if (collections == nullptr) return false;
+  deque_type = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(collections, "deque"));
+  Py_DECREF(collections);
+  if (deque_type == nullptr) return false;
+  deque_length = deque_type->tp_as_sequence->sq_length;
+  return true;
+}
+
+PyObject* static_len(PyObject*, PyObject* obj) {
+  Py_ssize_t length = -1;
+  if (PyList_Check(obj)) length = PyList_GET_SIZE(obj);
+  else if (PyTuple_Check(obj)) length = PyTuple_GET_SIZE(obj);
+  else if (PyDict_Check(obj)) length = PyDict_Size(obj);
+  else if (PyUnicode_Check(obj)) length = PyUnicode_GetLength(obj);
+  else if (PyBytes_Check(obj)) length = PyBytes_GET_SIZE(obj);
+  else if (PyAnySet_Check(obj)) length = PySet_Size(obj);
+  else if (PyByteArray_Check(obj)) length = PyByteArray_Size(obj);
+  else if (PyRange_Check(obj)) length = PyObject_Size(obj);
+  else if (PyObject_TypeCheck(obj, deque_type)) length = deque_length(obj);
+  else PyErr_SetString(PyExc_TypeError, "no builtin length");
+  return length < 0 ? nullptr : PyLong_FromSsize_t(length);
+}
+
+// ------------------------------------------------------------------------------------------------------ module
+
+using Fast = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
+
+PyCFunction fast(Fast function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+std::array<PyMethodDef, 12> methods{{
+    {"check_type_id", fast(check_type_id), METH_FASTCALL, "check_type_id(obj, id): type(obj) is that type"},
+    {"check_obj_id", fast(check_obj_id), METH_FASTCALL, "check_obj_id(obj, id): obj is that object"},
+    {"check_code_id", fast(check_code_id), METH_FASTCALL, "check_code_id(fn, id): a function with that code object"},
+    {"check_tensors", fast(check_tensors), METH_FASTCALL, "check_tensors(obj, *spec): exactly this metadata"},
+    {"tensor_spec", tensor_spec, METH_O, "tensor_spec(tensor): the literals of check_tensors"},
+    {"check_global_state", fast(check_global_state), METH_FASTCALL, "check_global_state(bits, default dtype)"},
+    {"global_state", global_state, METH_NOARGS, "global_state(): (bits, default dtype)"},
+    {"leaf_check", fast(check_leaf), METH_FASTCALL, "leaf_check(spec, obj): check_tensors through the C interface"},
+    {"static_attr", fast(static_attr), METH_FASTCALL, "static_attr(obj, name): the attribute, no user code run"},
+    {"has_static_attr", fast(has_static_attr), METH_FASTCALL, "has_static_attr(obj, name): whether there is one"},
+    {"static_len", static_len, METH_O, "static_len(obj): elements of a builtin container, no override run"},
+    {nullptr, nullptr, 0, nullptr},
+}};
+
+PyModuleDef definition{
+    PyModuleDef_HEAD_INIT, "_tensor_guards", "Guard helpers in C++.", -1, methods.data(), nullptr, nullptr, nullptr,
+    nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__tensor_guards() {
+  dict_string = PyUnicode_InternFromString("__dict__");
+  torch_function_string = PyUnicode_InternFromString("__torch_function__");
+  if (dict_string == nullptr || torch_function_string == nullptr || !fill_dtype_names() || !find_deque())
+    return nullptr;
+  PyObject* module = PyModule_Create(&definition);
+  if (module == nullptr) return nullptr;
+  PyObject* capsule = PyCapsule_New(&leaf_api, TENSOR_LEAF_CAPSULE, nullptr);
+  if (capsule == nullptr || PyModule_AddObjectRef(module, "_leaf", capsule) < 0) Py_CLEAR(module);
+  Py_XDECREF(capsule);
+  return module;
+}

@@ -1,0 +1,55 @@
+/* What belongs to one thread: the active context, scopes around calls, the C recursion loan. */
+#ifndef MD_THREAD_H
+#define MD_THREAD_H
+
+#include "frame_compat.h"
+
+#define MD_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+
+typedef struct {
+    PyObject *active;      /* owned OptimizeContext, NULL = capture off; set <=> this thread is a user of the evaluator */
+    int busy;              /* > 0: inside a guard, or inside the compiler: nothing is looked up or compiled */
+    int scopes;            /* C calls that have set `active` and will put it back */
+    int loan;              /* units of C recursion lent to this thread */
+    char *stack_floor;     /* below it the C stack is too short for more frames under the evaluator; NULL: unknown */
+    uint64_t captures;     /* entries made or used by the evaluator in this thread */
+    uint64_t additions;    /* entries made in this thread */
+    PyCodeObject *missed;  /* borrowed: the code whose entries an OptimizedFunction has just tried, without a hit */
+    MdFrame *chain_frame;  /* frame handed to the evaluator below ours, and how deep ours is in the chain there */
+    int chain_level;
+    bool watched;          /* the thread state holds an object that tidies up when the thread ends */
+} MdThread;
+
+extern MD_TLS MdThread md_thread;
+
+/* Remembers what was active outside; lives on the C stack. */
+typedef struct {
+    PyObject *outer;
+} MdScope;
+
+/* Makes `context` (stolen, may be NULL) the active one of this thread and returns the one before (owned). Installs or
+ * removes the evaluator as needed. Runs no Python code. */
+PyObject *md_active_swap(PyThreadState *ts, MdThread *t, PyObject *context);
+
+/* Between enter and leave `context` (borrowed, NULL = capture off) is active, whatever happens in between. An
+ * exception that is set survives `leave`. */
+void md_scope_enter(PyThreadState *ts, MdThread *t, MdScope *scope, PyObject *context);
+void md_scope_leave(PyThreadState *ts, MdThread *t, MdScope *scope);
+
+/* Is the C stack, or the C recursion budget, nearly used up? Python calls made plain do not need either. */
+bool md_stack_low(PyThreadState *ts, MdThread *t);
+/* Lends C recursion budget to this thread; false if it has a loan already or the version has no such budget. */
+bool md_budget_lend(PyThreadState *ts, MdThread *t);
+/* Takes it back, as far as the thread can spare it now; the rest stays lent until the next time. */
+void md_budget_collect(PyThreadState *ts, MdThread *t);
+
+/* swap_active(context | None) -> the context before | None */
+PyObject *md_py_swap_active(PyObject *module, PyObject *context);
+/* active() -> the active context of this thread | None */
+PyObject *md_py_active(PyObject *module, PyObject *unused);
+/* Called in the child after a fork, where no other thread is left. */
+PyObject *md_py_after_fork(PyObject *module, PyObject *unused);
+
+extern PyTypeObject MdThreadWatch_Type;
+
+#endif

@@ -77,7 +77,7 @@ format: $(deps) ## rewrite the sources in the project's format
 	$(clang_format) -i --style=file:.clang-format-cpp $(cpp_files)
 
 bench-quick: build ## a short benchmark run
-	$(python) -m minidynamo bench --quick
+	$(python) benchmarks/warm_call.py --pairs 20 --count 1000
 
 clean: ## everything that was built, and the caches; environments stay
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis minidynamo/*.so

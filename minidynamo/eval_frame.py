@@ -24,9 +24,11 @@ from .cache import (
     swap_active,
 )
 from .cache import cache_entries as _entries_of_code
-from .convert_frame import FrameInput, convert_frame, forget, rerun_succeeded
+from .compile_frame import FrameInput
+from .convert_frame import convert_frame
 from .exc import InvalidBackend
 from .guards.check_fn import flat_names
+from .misses import forget, rerun_succeeded
 from .sources import FrameValues
 
 _keys: weakref.WeakValueDictionary[Any, CompileKey] = weakref.WeakValueDictionary()

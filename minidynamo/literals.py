@@ -1,7 +1,7 @@
 """Constants as guard text and back: `parse_literal(literal(v))` is `v`, bit for bit and type for type.
 
-Only exact builtin constant types and torch's own constants have a literal. Any other object that a path or a guard
-must name (a class used as a dict key, an enum member, ...) is a `Ref`, held weakly.
+Only exact builtin constant types and torch's own constants have a literal. Any other object that a path or a
+guard must name (a class used as a dict key, an enum member, ...) is a `Ref`, held weakly.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def is_weakrefable(obj: object) -> bool:
 
 
 class _RefTable:
-    """The `___ref` of guard text: number -> object, weak unless the object is immutable. KeyError once it died."""
+    """The `___ref` of guard text: number -> object, weak unless the object is immutable. KeyError once it
+    died.
+    """
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
@@ -134,8 +136,10 @@ class Ref:
 
 
 def as_key(value: object) -> Any:
-    """`value` as a row or path may hold it: itself if it has a literal, tuples element by element, else a Ref."""
-    if is_literal(value) and value == value:  # noqa: PLR0124 - nan as a key is found by identity only
+    """`value` as a row or path may hold it: itself if it has a literal, tuples element by element, else a
+    Ref.
+    """
+    if is_literal(value) and value == value:
         return value
     if type(value) is tuple:
         return tuple(as_key(item) for item in value)
@@ -189,7 +193,7 @@ _TORCH_SINGLETONS = {"dtype", "layout", "memory_format"}
 _TORCH_PRINTERS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(_TORCH_SINGLETONS, _torch_singleton),
     "device": lambda v: f"___device({v.type!r}, {v.index!r})",
-    "Size": lambda v: f"___size({_tuple(tuple(v))})",
+    "Size": lambda v: f"___Size({_tuple(tuple(v))})",
 }
 
 
@@ -232,7 +236,7 @@ def make_device(kind: str, index: int | None) -> Any:
 
 
 def make_size(sizes: tuple[int, ...]) -> Any:
-    """`___size` of guard text."""
+    """`___Size` of guard text."""
     import torch
 
     return torch.Size(sizes)
@@ -245,7 +249,7 @@ CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "___range": range,
     "___slice": slice,
     "___device": make_device,
-    "___size": make_size,
+    "___Size": make_size,
 }
 
 
@@ -281,7 +285,8 @@ def parse_literal(node: ast.expr) -> Any:
 def same(value: object, expected: object) -> bool:
     """Whether `value` is the same constant as `expected`: exact types throughout, floats by their bits.
 
-    `expected` has a literal. No code of the user's runs: values of other types are compared by identity with Refs only.
+    `expected` has a literal. No code of the user's runs: values of other types are compared by identity with
+    Refs only.
     """
     if type(expected) is Ref:
         return value is expected.resolve()
@@ -298,4 +303,4 @@ def same(value: object, expected: object) -> bool:
 def _same_float(value: float, expected: float) -> bool:
     if value == expected:
         return value != 0.0 or math.copysign(1.0, value) == math.copysign(1.0, expected)
-    return value != value and float_bits(value) == float_bits(expected)  # noqa: PLR0124 - both are nan, bit for bit
+    return value != value and float_bits(value) == float_bits(expected)

@@ -1,7 +1,8 @@
 """Attribute, item and key reads that run no code of the user.
 
-These are the meanings of the static steps of a `Source` path (guards may not run user code). The native leaves
-in `native/tensor_guards.cpp` implement the same functions; a property test compares the two.
+These are the meanings of the static steps of a `Source` path (guards may not run user code). The native
+leaves in `native/` implement the same functions; a property test compares the two. `torch` is imported on
+first use only.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ def type_lookup(cls: type, name: str, default: object = None) -> Any:
 
 
 def static_attr(obj: object, name: str) -> Any:
-    """The value of attribute `name`, found as `object.__getattribute__`/`type.__getattribute__` find it, unbound.
+    """The value of attribute `name`, found as `object.__getattribute__`/`type.__getattribute__` find it,
+    unbound.
 
-    Slots and the getset attributes of C types are read (but not those of types with `__torch_function__`, whose
-    getters dispatch to it). Any other descriptor (function, property, classmethod, user descriptor) is returned
-    as it is and never run. `__getattr__` and overridden `__getattribute__` are not consulted.
+    Slots and the getset attributes of C types are read (but not those of types with `__torch_function__`,
+    whose getters dispatch to it). Any other descriptor (function, property, classmethod, user descriptor) is
+    returned as it is and never run. `__getattr__` and overridden `__getattribute__` are not consulted.
 
     Raises AttributeError when nothing is found.
     """
@@ -74,7 +76,9 @@ def has_static_attr(obj: object, name: str) -> bool:
 
 
 def instance_dict(obj: object) -> dict[str, Any] | None:
-    """The real instance dictionary, or None where the type has none or hides it behind a descriptor of its own."""
+    """The real instance dictionary, or None where the type has none or hides it behind a descriptor of its
+    own.
+    """
     descriptor = type_lookup(type(obj), "__dict__")
     if type(descriptor) in _SLOT_DESCRIPTORS:
         namespace = descriptor.__get__(obj, type(obj))
@@ -91,7 +95,8 @@ def _is_data_descriptor(value: object) -> bool:
 
 
 def static_len(obj: Any) -> int:
-    """The number of elements of a list, tuple, dict, set, frozenset, str, bytes, range or deque, subclasses included.
+    """The number of elements of a list, tuple, dict, set, frozenset, str, bytes, range or deque, subclasses
+    included.
 
     `__len__` of a subclass is not run. Raises TypeError for anything else.
     """
@@ -121,7 +126,9 @@ def dict_has(mapping: Any, key: object) -> bool:
 
 
 def dict_keys(mapping: Any) -> Iterator[Any]:
-    """The keys in the dict's own order. (An OrderedDict keeps its own: `move_to_end` does not touch the dict's.)"""
+    """The keys in the dict's own order. (An OrderedDict keeps its own: `move_to_end` does not touch the
+    dict's.)
+    """
     return OrderedDict.__iter__(mapping) if is_subtype(type(mapping), OrderedDict) else dict.__iter__(mapping)
 
 
@@ -137,3 +144,32 @@ def dict_key(mapping: Any, index: int) -> Any:
             if position == index:
                 return key
     raise IndexError(index)
+
+
+# ------------------------------------------------------------------------------------- numbers of a tensor
+
+
+def _layout(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    import torch
+
+    if not issubclass(type(tensor), torch.Tensor):
+        raise TypeError(f"{type(tensor).__name__} is no tensor")
+    if torch._C._dispatch_keys(tensor).has(torch._C.DispatchKey.Python):
+        raise TypeError("the sizes of a tensor subclass with __torch_dispatch__ are its own code")
+    with torch._C.DisableTorchFunctionSubclass():
+        return tuple(tensor.size()), tuple(tensor.stride()), int(tensor.storage_offset())
+
+
+def tensor_size(tensor: Any, dim: int) -> int:
+    """Size of one dimension. Raises TypeError for no tensor, IndexError, RuntimeError without strides."""
+    return _layout(tensor)[0][dim]
+
+
+def tensor_stride(tensor: Any, dim: int) -> int:
+    """One stride in elements. Raises like `tensor_size`."""
+    return _layout(tensor)[1][dim]
+
+
+def tensor_storage_offset(tensor: Any) -> int:
+    """Offset in the storage, in elements. Raises like `tensor_size`."""
+    return _layout(tensor)[2]

@@ -20,42 +20,10 @@
 #include <string>
 #include <vector>
 
+#include "object_guards.hpp"
 #include "tensor_leaf.h"
 
 namespace {
-
-// ------------------------------------------------------------------------------------------ small conversions
-
-static_assert(sizeof(void*) == sizeof(uint64_t), "ids and dispatch key sets are 64-bit words");
-
-// An integer literal against a 64-bit word. (The ssize_t and size_t readers of an int are its cheapest ones.)
-bool is_word(PyObject* literal, uint64_t word) {
-  const size_t recorded = PyLong_AsSize_t(literal);
-  if (recorded == static_cast<size_t>(-1) && PyErr_Occurred()) {
-    PyErr_Clear();
-    return false;
-  }
-  return recorded == word;
-}
-
-// An id literal against an object. Ids are addresses.
-bool is_id(PyObject* id, const void* object) {
-  return is_word(id, reinterpret_cast<uintptr_t>(object));
-}
-
-PyObject* truth(bool value) {
-  return Py_NewRef(value ? Py_True : Py_False);
-}
-
-bool same_text(PyObject* a, PyObject* b) {
-  return a == b || (PyUnicode_Check(a) && PyUnicode_Check(b) && PyUnicode_Compare(a, b) == 0);
-}
-
-bool arity(const char* name, Py_ssize_t given, Py_ssize_t wanted) {
-  if (given == wanted) return true;
-  PyErr_Format(PyExc_TypeError, "%s takes %zd arguments (%zd given)", name, wanted, given);
-  return false;
-}
 
 // --------------------------------------------------------------------------------- names of dtypes and devices
 
@@ -202,17 +170,8 @@ PyObject* dims_tuple(c10::IntArrayRef dims) {
   return out;
 }
 
-PyObject* indescribable_error = nullptr;  // py_leaves.Indescribable, found on first use
-
 PyObject* raise_indescribable(const char* why) {
-  if (indescribable_error == nullptr) {
-    PyObject* module = PyImport_ImportModule("minidynamo.guards.py_leaves");
-    if (module == nullptr) return nullptr;
-    indescribable_error = PyObject_GetAttrString(module, "Indescribable");
-    Py_DECREF(module);
-    if (indescribable_error == nullptr) return nullptr;
-  }
-  return PyErr_Format(indescribable_error, "the tensor is %s; guard its type and its parts instead", why);
+  return PyErr_Format(PyExc_ValueError, "the tensor is %s; guard its type and its parts instead", why);
 }
 
 PyObject* tensor_spec(PyObject*, PyObject* obj) {
@@ -227,6 +186,42 @@ PyObject* tensor_spec(PyObject*, PyObject* obj) {
                        static_cast<unsigned long long>(thread.keyset(*impl)), dtype, device_name(impl->device()),
                        thread.grad && impl->requires_grad() ? Py_True : Py_False, dims_tuple(impl->sizes()),
                        dims_tuple(impl->strides()));
+}
+
+// ------------------------------------------------------------------------------------------- layout as numbers
+
+const c10::TensorImpl* describable(PyObject* obj) {
+  const c10::TensorImpl* impl = impl_of(obj);
+  if (impl == nullptr) PyErr_Format(PyExc_TypeError, "%s is no tensor", Py_TYPE(obj)->tp_name);
+  else if (is_opaque(*impl)) PyErr_Format(PyExc_TypeError, "the tensor is %s", indescribable(*impl));
+  else return impl;
+  return nullptr;
+}
+
+PyObject* dim_at(c10::IntArrayRef dims, PyObject* index) {
+  Py_ssize_t i = PyLong_AsSsize_t(index);
+  if (i == -1 && PyErr_Occurred()) return nullptr;
+  const auto count = static_cast<Py_ssize_t>(dims.size());
+  if (i < 0) i += count;
+  if (i >= 0 && i < count) return PyLong_FromLongLong(dims[static_cast<size_t>(i)]);
+  return PyErr_Format(PyExc_IndexError, "the tensor has %zd dimensions", count);
+}
+
+PyObject* tensor_size(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (!arity("tensor_size", count, 2)) return nullptr;
+  const c10::TensorImpl* impl = describable(args[0]);
+  return impl == nullptr ? nullptr : dim_at(impl->sizes(), args[1]);
+}
+
+PyObject* tensor_stride(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (!arity("tensor_stride", count, 2)) return nullptr;
+  const c10::TensorImpl* impl = describable(args[0]);
+  return impl == nullptr ? nullptr : dim_at(impl->strides(), args[1]);
+}
+
+PyObject* tensor_storage_offset(PyObject*, PyObject* obj) {
+  const c10::TensorImpl* impl = describable(obj);
+  return impl == nullptr ? nullptr : PyLong_FromLongLong(impl->storage_offset());
 }
 
 // ------------------------------------------------------------------------------------------------ global state
@@ -402,124 +397,6 @@ PyObject* check_leaf(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return truth(equal != 0);
 }
 
-// ------------------------------------------------------------------------------------------- objects and types
-
-PyObject* check_type_id(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return arity("check_type_id", count, 2) ? truth(is_id(args[1], Py_TYPE(args[0]))) : nullptr;
-}
-
-PyObject* check_obj_id(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return arity("check_obj_id", count, 2) ? truth(is_id(args[1], args[0])) : nullptr;
-}
-
-PyObject* check_code_id(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (!arity("check_code_id", count, 2)) return nullptr;
-  return truth(PyFunction_Check(args[0]) && is_id(args[1], PyFunction_GET_CODE(args[0])));
-}
-
-// ------------------------------------------------------------------------------------------- static attributes
-
-PyObject* dict_string = nullptr;            // "__dict__"
-PyObject* torch_function_string = nullptr;  // "__torch_function__"
-
-bool is_slot(PyObject* descriptor) {
-  return Py_IS_TYPE(descriptor, &PyMemberDescr_Type) || Py_IS_TYPE(descriptor, &PyGetSetDescr_Type);
-}
-
-PyObject* read_slot(PyObject* descriptor, PyObject* obj) {
-  PyTypeObject* type = Py_TYPE(obj);
-  if (Py_IS_TYPE(descriptor, &PyGetSetDescr_Type)) {
-    PyObject* hook = _PyType_Lookup(type, torch_function_string);
-    if (hook != nullptr && hook != Py_None) {
-      PyErr_SetString(PyExc_AttributeError, "a getter that dispatches to __torch_function__ is no static attribute");
-      return nullptr;
-    }
-  }
-  return Py_TYPE(descriptor)->tp_descr_get(descriptor, obj, reinterpret_cast<PyObject*>(type));
-}
-
-// The entry of the real instance dictionary; nullptr without an exception when there is none.
-PyObject* instance_item(PyObject* obj, PyObject* name) {
-  PyObject* descriptor = _PyType_Lookup(Py_TYPE(obj), dict_string);
-  if (descriptor == nullptr || !is_slot(descriptor)) return nullptr;
-  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(obj));
-  PyObject* dict = Py_TYPE(descriptor)->tp_descr_get(descriptor, obj, type);
-  if (dict == nullptr) return nullptr;
-  PyObject* value = PyDict_CheckExact(dict) ? Py_XNewRef(PyDict_GetItemWithError(dict, name)) : nullptr;
-  Py_DECREF(dict);
-  return value;
-}
-
-PyObject* find_static(PyObject* obj, PyObject* name) {
-  PyObject* found = _PyType_Lookup(Py_TYPE(obj), name);
-  if (found != nullptr && is_slot(found)) return read_slot(found, obj);
-  const bool binds = found != nullptr && Py_TYPE(found)->tp_descr_get != nullptr;
-  const bool data = found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr;
-  if (data) return Py_NewRef(found);
-  if (PyType_Check(obj)) {
-    PyObject* value = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(obj), name);
-    if (value != nullptr) return Py_NewRef(value);
-  } else if (!binds) {
-    return PyObject_GenericGetAttr(obj, name);  // nothing to bind: the instance dictionary, then the class value
-  } else {
-    PyObject* value = instance_item(obj, name);
-    if (value != nullptr || PyErr_Occurred()) return value;
-  }
-  if (found != nullptr) return Py_NewRef(found);
-  return PyErr_Format(PyExc_AttributeError, "type object has no attribute %R", name);
-}
-
-bool attribute_name(const char* helper, PyObject* const* args, Py_ssize_t count) {
-  if (!arity(helper, count, 2)) return false;
-  if (PyUnicode_CheckExact(args[1])) return true;
-  PyErr_SetString(PyExc_TypeError, "an attribute name is a str");
-  return false;
-}
-
-PyObject* static_attr(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return attribute_name("static_attr", args, count) ? find_static(args[0], args[1]) : nullptr;
-}
-
-PyObject* has_static_attr(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (!attribute_name("has_static_attr", args, count)) return nullptr;
-  PyObject* value = find_static(args[0], args[1]);
-  if (value == nullptr && !PyErr_ExceptionMatches(PyExc_AttributeError)) return nullptr;
-  PyErr_Clear();
-  const bool found = value != nullptr;
-  Py_XDECREF(value);
-  return truth(found);
-}
-
-// ---------------------------------------------------------------------------------------------------- lengths
-
-lenfunc deque_length = nullptr;
-PyTypeObject* deque_type = nullptr;
-
-bool find_deque() {
-  PyObject* collections = PyImport_ImportModule("collections");
-  if (collections == nullptr) return false;
-  deque_type = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(collections, "deque"));
-  Py_DECREF(collections);
-  if (deque_type == nullptr) return false;
-  deque_length = deque_type->tp_as_sequence->sq_length;
-  return true;
-}
-
-PyObject* static_len(PyObject*, PyObject* obj) {
-  Py_ssize_t length = -1;
-  if (PyList_Check(obj)) length = PyList_GET_SIZE(obj);
-  else if (PyTuple_Check(obj)) length = PyTuple_GET_SIZE(obj);
-  else if (PyDict_Check(obj)) length = PyDict_Size(obj);
-  else if (PyUnicode_Check(obj)) length = PyUnicode_GetLength(obj);
-  else if (PyBytes_Check(obj)) length = PyBytes_GET_SIZE(obj);
-  else if (PyAnySet_Check(obj)) length = PySet_Size(obj);
-  else if (PyByteArray_Check(obj)) length = PyByteArray_Size(obj);
-  else if (PyRange_Check(obj)) length = PyObject_Size(obj);
-  else if (PyObject_TypeCheck(obj, deque_type)) length = deque_length(obj);
-  else PyErr_SetString(PyExc_TypeError, "no builtin length");
-  return length < 0 ? nullptr : PyLong_FromSsize_t(length);
-}
-
 // ------------------------------------------------------------------------------------------------------ module
 
 using Fast = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
@@ -528,7 +405,7 @@ PyCFunction fast(Fast function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-std::array<PyMethodDef, 12> methods{{
+std::array<PyMethodDef, 15> methods{{
     {"check_type_id", fast(check_type_id), METH_FASTCALL, "check_type_id(obj, id): type(obj) is that type"},
     {"check_obj_id", fast(check_obj_id), METH_FASTCALL, "check_obj_id(obj, id): obj is that object"},
     {"check_code_id", fast(check_code_id), METH_FASTCALL, "check_code_id(fn, id): a function with that code object"},
@@ -540,6 +417,9 @@ std::array<PyMethodDef, 12> methods{{
     {"static_attr", fast(static_attr), METH_FASTCALL, "static_attr(obj, name): the attribute, no user code run"},
     {"has_static_attr", fast(has_static_attr), METH_FASTCALL, "has_static_attr(obj, name): whether there is one"},
     {"static_len", static_len, METH_O, "static_len(obj): elements of a builtin container, no override run"},
+    {"tensor_size", fast(tensor_size), METH_FASTCALL, "tensor_size(tensor, dim)"},
+    {"tensor_stride", fast(tensor_stride), METH_FASTCALL, "tensor_stride(tensor, dim): in elements"},
+    {"tensor_storage_offset", tensor_storage_offset, METH_O, "tensor_storage_offset(tensor): in elements"},
     {nullptr, nullptr, 0, nullptr},
 }};
 
@@ -550,14 +430,14 @@ PyModuleDef definition{
 }  // namespace
 
 PyMODINIT_FUNC PyInit__tensor_guards() {
-  dict_string = PyUnicode_InternFromString("__dict__");
-  torch_function_string = PyUnicode_InternFromString("__torch_function__");
-  if (dict_string == nullptr || torch_function_string == nullptr || !fill_dtype_names() || !find_deque())
-    return nullptr;
+  if (!prepare_object_guards() || !fill_dtype_names()) return nullptr;
   PyObject* module = PyModule_Create(&definition);
   if (module == nullptr) return nullptr;
   PyObject* capsule = PyCapsule_New(&leaf_api, TENSOR_LEAF_CAPSULE, nullptr);
-  if (capsule == nullptr || PyModule_AddObjectRef(module, "_leaf", capsule) < 0) Py_CLEAR(module);
+  // The headers of another torch describe other objects: `leaves` compares before it uses anything from here.
+  if (capsule == nullptr || PyModule_AddObjectRef(module, "_leaf", capsule) < 0 ||
+      PyModule_AddStringConstant(module, "torch_version", MINIDYNAMO_TORCH_VERSION) < 0)
+    Py_CLEAR(module);
   Py_XDECREF(capsule);
   return module;
 }

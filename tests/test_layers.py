@@ -25,6 +25,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("", "eval_frame", "testing"),
     ("debug",),
     ("convert_frame",),
+    ("misses",),
+    ("compile_frame",),
     ("backends", "openreg"),
     ("translate",),
     ("rules",),
@@ -36,7 +38,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("literals", "static_access"),
     ("pycode",),
     ("cache",),
-    ("events", "reasons", "exc", "config", "markers"),
+    ("events", "reasons", "exc", "config", "markers", "logs"),
     ("_C", "_tensor_guards"),
 )
 DEPTH = {name: depth for depth, layer in enumerate(LAYERS) for name in layer}
@@ -114,9 +116,11 @@ def layer_of(module: str) -> str:
 
 def upward(source: ast.AST, name: str, package: bool = False) -> list[str]:
     """The imports of module `name` that go up."""
-    depth = DEPTH[layer_of(name)]
+    depth = DEPTH.get(layer_of(name), 0)
     targets = [(m, line) for m, line in imports(source, name, package) if m.partition(".")[0] == "minidynamo"]
-    return [f"line {line}: {name} imports {m}" for m, line in targets if DEPTH[layer_of(m)] < depth]
+    return [
+        f"line {line}: {name} imports {m}" for m, line in targets if DEPTH.get(layer_of(m), depth) < depth
+    ]
 
 
 def mentions(source: ast.AST, name: str) -> list[int]:

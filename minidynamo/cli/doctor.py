@@ -28,6 +28,7 @@ ENVIRONMENT: dict[str, str] = {
     "MINIDYNAMO_DISABLE": "decorated functions run as plain Python",
     "MINIDYNAMO_GUARDS": "how guards are checked: text or both",
     "MINIDYNAMO_VERIFY": "check emitted code and first results",
+    "MINIDYNAMO_LOG": "log topics that are printed",
     "MINIDYNAMO_BUILD_CXX": "building: the C++ leaf",
     "MINIDYNAMO_SANITIZE": "building: sanitizers",
     "MINIDYNAMO_WERROR": "building: warnings as errors",

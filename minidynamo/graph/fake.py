@@ -6,6 +6,7 @@ they were; results are cached by the operator, the structure and metadata of its
 
 from __future__ import annotations
 
+import logging
 import threading
 import warnings
 from collections import OrderedDict
@@ -84,7 +85,8 @@ def _state() -> Hashable:
     autocast: Hashable = None
     if torch._C._is_any_autocast_enabled():
         autocast = tuple((kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in ("cpu", "cuda"))
-    return torch.get_default_dtype(), device, autocast, torch.are_deterministic_algorithms_enabled()
+    fused = torch._C._get_flash_sdp_enabled()
+    return torch.get_default_dtype(), device, autocast, torch.are_deterministic_algorithms_enabled(), fused
 
 
 def call(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -137,11 +139,14 @@ def _undisturbed(grad_mode: bool, constants: list[Any]) -> Iterator[None]:
     """Run with the given grad mode; generators and warnings are afterwards as before."""
     generators = [torch.default_generator, *(item for item in constants if type(item) is torch.Generator)]
     states = [generator.get_state() for generator in generators]
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    silent, log.disabled = log.disabled, True  # it would print the traceback of an error that is an answer here
     try:
         with warnings.catch_warnings(), torch.inference_mode(False), torch.set_grad_enabled(grad_mode):
             warnings.simplefilter("ignore")
             yield
     finally:
+        log.disabled = silent
         for generator, state in zip(generators, states, strict=True):
             generator.set_state(state)
 
@@ -159,17 +164,17 @@ def _on_fakes(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode:
         constants.append(value)
         return value
 
-    with fake_mode:
-        with torch.inference_mode(False):
-            fake_args, fake_kwargs = rebuild(args, make), rebuild(kwargs, make)
-        before = [_shown(tensor) for _, tensor in inputs]
-        with _undisturbed(grad_mode, constants):
-            try:
+    try:
+        with fake_mode:
+            with torch.inference_mode(False):
+                fake_args, fake_kwargs = rebuild(args, make), rebuild(kwargs, make)
+            before = [_shown(tensor) for _, tensor in inputs]
+            with _undisturbed(grad_mode, constants):
                 result = call(op, fake_args, fake_kwargs)
-            except Exception as error:  # whatever the operator raises is the answer
-                raise _failure(error, op, args, kwargs, grad_mode) from None
-        result = _described(op, result, inputs)
-    _check_unchanged(op, result, inputs, before)
+            result = _described(op, result, inputs)
+            _check_unchanged(op, result, inputs, before)
+    except Exception as error:  # whatever the operator raises is the answer
+        raise _failure(error, op, args, kwargs, grad_mode) from None
     return result
 
 
@@ -233,10 +238,10 @@ def _failure(error: Exception, op: Any, args: tuple[Any, ...], kwargs: dict[str,
         return error
     if isinstance(error, (fake_tensor.DataDependentOutputException, fake_tensor.DynamicOutputShapeException)):
         return NeedsData(f"{name_of(op)} depends on the data of a tensor")
-    ran, real = _on_real(op, args, kwargs, grad_mode)
-    if ran:
-        if real is not None:
-            return OpFailed(real)
+    real = on_real(op, args, kwargs, grad_mode)
+    if isinstance(real, OpFailed):
+        return real
+    if real is not None:
         return Unknown(f"{name_of(op)} cannot run on fake tensors: {type(error).__name__}: {error}")
     unsupported = (fake_tensor.UnsupportedOperatorException, fake_tensor.UnsupportedFakeTensorException, NotImplementedError)
     if isinstance(error, unsupported):
@@ -244,10 +249,23 @@ def _failure(error: Exception, op: Any, args: tuple[Any, ...], kwargs: dict[str,
     return OpFailed(error)
 
 
-def _on_real(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool) -> tuple[bool, Exception | None]:
-    """Run on small real CPU tensors of zeros for the operator's own error: (could it be run, what it raised)."""
+class Described:
+    """The result of a real run, told apart from None."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+
+
+def on_real(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool) -> Described | OpFailed | None:
+    """Run on small real CPU tensors of zeros: what the operator gives or raises. None: too large, or not on the CPU.
+
+    This is the referee where fake tensors fail: their error may be their own, and its wording often is.
+    """
     total = 0
     constants: list[Any] = []
+    inputs: list[tuple[TensorMeta, torch.Tensor]] = []
 
     def measure(value: Any) -> Any:
         nonlocal total
@@ -262,19 +280,22 @@ def _on_real(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: 
             return value
         tensor = value.make_empty()
         with torch.no_grad():
-            tensor.detach().zero_()
+            if 0 not in value.stride:
+                tensor.detach().zero_()
+        inputs.append((value, tensor))
         return tensor
 
     rebuild((args, kwargs), measure)
     if total > _REAL_RUN_BYTES:
-        return False, None
+        return None
     try:
-        real_args, real_kwargs = rebuild(args, make), rebuild(kwargs, make)
-    except RuntimeError:
-        return False, None
+        with torch.inference_mode(False):
+            real_args, real_kwargs = rebuild(args, make), rebuild(kwargs, make)
+    except (RuntimeError, Unknown):
+        return None
     with _undisturbed(grad_mode, constants):
         try:
-            call(op, real_args, real_kwargs)
+            result = call(op, real_args, real_kwargs)
         except Exception as error:  # the operator's own error is what is wanted
-            return True, error
-    return True, None
+            return OpFailed(error)
+    return Described(_described(op, result, inputs))

@@ -198,3 +198,67 @@ def topk(grad_mode: bool, input: Any, k: Any, dim: Any = -1, largest: bool = Tru
     check_kind(x.dtype, "if")
     shape = x.shape[:axis] + (k,) + x.shape[axis + 1 :]
     return torch.return_types.topk((fresh(shape, x.dtype, x.device, wants_grad(grad_mode, x)), fresh(shape, torch.int64, x.device)))
+
+
+@meta_rule(torch.sort, ("method", "sort"))
+def sort(grad_mode: bool, input: Any, dim: Any = -1, descending: bool = False) -> Any:
+    """sort of a contiguous tensor: (values, indices)."""
+    x = need_tensor(input)
+    need_dim(dim, x.ndim)
+    check_kind(x.dtype, "if")
+    if not x.is_contiguous or type(descending) is not bool:
+        raise Decline
+    values = fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x), x.stride)
+    return torch.return_types.sort((values, fresh(x.shape, torch.int64, x.device, False, x.stride)))
+
+
+@meta_rule(*named("argsort"))
+def argsort(grad_mode: bool, input: Any, dim: Any = -1, descending: bool = False) -> TensorMeta:
+    """argsort of a contiguous tensor."""
+    return sort(False, input, dim, descending)[1]
+
+
+@meta_rule(*named("repeat_interleave"))
+def repeat_interleave(grad_mode: bool, input: Any, repeats: Any, dim: Any = None) -> TensorMeta:
+    """repeat_interleave by one number."""
+    x = need_tensor(input)
+    if type(repeats) is not int or repeats < 1 or 0 in x.shape:
+        raise Decline
+    shape = x.shape if dim is not None else (x.numel,)
+    axis = need_dim(0 if dim is None else dim, len(shape))
+    if not x.shape:
+        raise Decline
+    return fresh(
+        (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]), x.dtype, x.device, wants_grad(grad_mode, x)
+    )
+
+
+def scattered(grad_mode: bool, input: Any, dim: Any, index: Any, src: Any) -> TensorMeta:
+    """scatter and scatter_add into a contiguous tensor."""
+    x, at = need_tensor(input), need_tensor(index)
+    axis = need_dim(dim, x.ndim)
+    if at.dtype is not torch.int64 or at.ndim != x.ndim or not x.shape or 0 in at.shape or not x.is_contiguous:
+        raise Decline
+    if any(size > x.shape[other] for other, size in enumerate(at.shape) if other != axis):
+        raise Decline
+    same_device(x, at)
+    if type(src) is TensorMeta:
+        if src.dtype is not x.dtype or src.ndim != x.ndim or src.device != x.device:
+            raise Decline
+        if any(size > have for size, have in zip(at.shape, src.shape, strict=True)):
+            raise Decline
+    elif type(src) not in (int, float) or type(src) is float and not x.dtype.is_floating_point:
+        raise Decline
+    return fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x, src))
+
+
+@meta_rule(*named("scatter"))
+def scatter(grad_mode: bool, input: Any, dim: Any, index: Any, src: Any) -> TensorMeta:
+    """scatter(dim, index, src)."""
+    return scattered(grad_mode, input, dim, index, src)
+
+
+@meta_rule(*named("scatter_add"))
+def scatter_add(grad_mode: bool, input: Any, dim: Any, index: Any, src: Any) -> TensorMeta:
+    """scatter_add(dim, index, src)."""
+    return scattered(grad_mode, input, dim, index, need_tensor(src))

@@ -179,12 +179,6 @@ def type_(grad_mode: bool, input: Any, dtype: Any, non_blocking: bool = False) -
     return convert(grad_mode, input, dtype, None)
 
 
-@meta_rule(("method", "data_ptr"))
-def data_ptr(grad_mode: bool, input: Any) -> Any:
-    """An address is no metadata."""
-    raise Decline
-
-
 # --- factories ---------------------------------------------------------------------------------------------------------
 
 
@@ -328,6 +322,60 @@ def new_full(grad_mode: bool, input: Any, size: Any, fill_value: Any, **kwargs: 
     if type(fill_value) not in (int, float, bool):
         raise Decline
     return new_zeros(grad_mode, input, size, **kwargs)
+
+
+@meta_rule(torch.linspace)
+def linspace(
+    grad_mode: bool,
+    start: Any,
+    end: Any,
+    steps: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+) -> TensorMeta:
+    """linspace between Python numbers."""
+    if type(start) not in (int, float) or type(end) not in (int, float):
+        raise Decline
+    return made(need_sizes((steps,) if type(steps) is int else ()), dtype, device, layout, requires_grad)
+
+
+def _nested_shape(data: Any) -> tuple[Shape, set[type]]:
+    """Shape of nested sequences of Python numbers, and the types of the numbers."""
+    if type(data) in (bool, int, float):
+        return (), {type(data)}
+    if type(data) not in (list, tuple):
+        raise Decline
+    shapes, kinds = set(), set()
+    for item in data:
+        shape, found = _nested_shape(item)
+        shapes.add(shape)
+        kinds |= found
+    if len(shapes) > 1:
+        raise Decline
+    return (len(data), *(shapes.pop() if shapes else ())), kinds
+
+
+@meta_rule(torch.tensor)
+def tensor(
+    grad_mode: bool, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False
+) -> TensorMeta:
+    """torch.tensor of nested Python numbers."""
+    shape, kinds = _nested_shape(data)
+    if dtype is None:
+        dtype = torch.int64 if int in kinds else torch.bool if bool in kinds else None
+        dtype = None if float in kinds else dtype
+    return made(shape, dtype, device, None, requires_grad, pin_memory)
+
+
+@meta_rule(torch.as_tensor)
+def as_tensor(grad_mode: bool, data: Any, dtype: Any = None, device: Any = None) -> TensorMeta:
+    """as_tensor: a tensor is converted, Python numbers are copied."""
+    if is_tensor(data):
+        return convert(grad_mode, data, dtype, need_device(device))
+    return tensor(grad_mode, data, dtype=dtype, device=device)
 
 
 @meta_rule(torch.bernoulli)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from minidynamo.graph.meta_iterator import is_channels_last, preserved_strides
+from minidynamo.graph.meta_iterator import broadcast, elementwise, in_place, is_channels_last, preserved_strides
 from minidynamo.graph.meta_rules import fresh, meta_rule, need_sizes, need_tensor, same_device, wants_grad
 from minidynamo.graph.meta_rules_linear import _per_dim
 from minidynamo.graph.meta_rules_pointwise import check_kind
@@ -30,7 +30,7 @@ def layer_norm(grad_mode: bool, input: Any, normalized_shape: Any, weight: Any =
     """layer_norm over the last dimensions."""
     x = need_tensor(input)
     inner = need_sizes((normalized_shape,))
-    if not inner or x.shape[-len(inner) :] != inner or not x.is_contiguous:
+    if not inner or x.shape[-len(inner) :] != inner:
         raise Decline
     given = _affine(x, inner, weight, bias)
     return fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x, *given))
@@ -77,14 +77,13 @@ def batch_norm(
 def dropout(grad_mode: bool, input: Any, p: Any = 0.5, training: bool = True, inplace: bool = False) -> TensorMeta:
     """dropout: the input itself when it does nothing, else a masked copy."""
     x = need_tensor(input)
-    if type(p) not in (int, float) or not 0 <= p <= 1 or type(training) is not bool or inplace:
+    if type(p) not in (int, float) or not 0 <= p < 1 or type(training) is not bool:
         raise Decline
     if not training or p == 0 or not x.numel:
         return x
     check_kind(x.dtype, "f")
-    if not x.is_contiguous:
-        raise Decline
-    return fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x), preserved_strides(x.shape, x.stride))
+    noise = fresh(x.shape, x.dtype, x.device, False, preserved_strides(x.shape, x.stride))
+    return in_place(grad_mode, x, (noise,), x.dtype) if inplace else elementwise(grad_mode, (x, noise), x.dtype)
 
 
 @meta_rule(F.embedding)
@@ -172,7 +171,7 @@ def adaptive_avg_pool2d(grad_mode: bool, input: Any, output_size: Any) -> Tensor
     if not isinstance(wanted, (tuple, list)) or len(wanted) != 2:
         raise Decline
     sizes = tuple(have if want is None else want for have, want in zip(x.shape[2:], wanted, strict=True))
-    if any(type(size) is not int or size < 1 for size in sizes) or sizes == (1, 1):
+    if any(type(size) is not int or size < 1 for size in sizes):
         raise Decline
     return fresh((*x.shape[:2], *sizes), x.dtype, x.device, wants_grad(grad_mode, x))
 
@@ -207,13 +206,147 @@ def cross_entropy(
     return _reduced_loss(grad_mode, reduction, x, classes)
 
 
-@meta_rule(F.mse_loss)
-def mse_loss(
-    grad_mode: bool, input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+@meta_rule(F.nll_loss)
+def nll_loss(
+    grad_mode: bool,
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
 ) -> TensorMeta:
-    """mse_loss of equal shapes, reduced to one number."""
+    """nll_loss of (n, classes) against n class numbers, reduced to one number."""
+    return cross_entropy(grad_mode, input, target, weight, size_average, ignore_index, reduce, reduction)
+
+
+def _equal_shapes(input: Any, target: Any, *unwanted: Any) -> tuple[TensorMeta, TensorMeta]:
     x, goal = need_tensor(input), need_tensor(target)
-    if size_average is not None or reduce is not None or weight is not None or x.shape != goal.shape or x.dtype is not goal.dtype:
+    if any(value is not None for value in unwanted) or x.shape != goal.shape or x.dtype is not goal.dtype:
         raise Decline
     check_kind(x.dtype, "f")
-    return _reduced_loss(grad_mode, reduction, x, goal)
+    return x, goal
+
+
+@meta_rule(F.mse_loss, F.l1_loss)
+def mse_loss(
+    grad_mode: bool,
+    input: Any,
+    target: Any,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> TensorMeta:
+    """mse_loss and l1_loss of equal shapes, reduced to one number."""
+    return _reduced_loss(grad_mode, reduction, *_equal_shapes(input, target, size_average, reduce, weight))
+
+
+@meta_rule(F.smooth_l1_loss)
+def smooth_l1_loss(
+    grad_mode: bool,
+    input: Any,
+    target: Any,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    beta: Any = 1.0,
+) -> TensorMeta:
+    """smooth_l1_loss of equal shapes, reduced to one number."""
+    if type(beta) is not float or beta <= 0:
+        raise Decline
+    return _reduced_loss(grad_mode, reduction, *_equal_shapes(input, target, size_average, reduce))
+
+
+@meta_rule(F.binary_cross_entropy_with_logits)
+def binary_cross_entropy_with_logits(
+    grad_mode: bool,
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> TensorMeta:
+    """binary_cross_entropy_with_logits of equal shapes without weights, reduced to one number."""
+    operands = _equal_shapes(input, target, weight, size_average, reduce, pos_weight)
+    return _reduced_loss(grad_mode, reduction, *operands)
+
+
+@meta_rule(F.scaled_dot_product_attention)
+def scaled_dot_product_attention(
+    grad_mode: bool,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: Any = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: Any = None,
+    enable_gqa: bool = False,
+) -> TensorMeta:
+    """Attention on the CPU where the fused kernel is used: its result is a transposed (batch, length, heads, size)."""
+    q, k, v = need_tensor(query), need_tensor(key), need_tensor(value)
+    if same_device(q, k, v).type != "cpu" or not torch._C._get_flash_sdp_enabled() or dropout_p != 0 or enable_gqa:
+        raise Decline
+    check_kind(q.dtype, "f")
+    if q.ndim != 4 or k.shape != v.shape or k.ndim != 4 or k.dtype is not q.dtype or v.dtype is not q.dtype:
+        raise Decline
+    if q.shape[:2] != k.shape[:2] or q.shape[3] != k.shape[3] or 0 in q.shape or 0 in k.shape:
+        raise Decline
+    if any(operand.stride[3] != 1 for operand in (q, k, v)) or q.shape[3] == 1:
+        raise Decline
+    if attn_mask is not None:
+        mask = need_tensor(attn_mask)
+        scores = (*q.shape[:3], k.shape[2])
+        if mask.requires_grad or is_causal or mask.dtype not in (torch.bool, q.dtype) or mask.ndim not in (2, 4):
+            raise Decline
+        if broadcast(mask.shape, scores) != scores:
+            raise Decline
+    batch, heads, length, size = q.shape
+    stride = (length * heads * size, size, heads * size, 1)
+    return fresh(q.shape, q.dtype, q.device, wants_grad(grad_mode, q, k, v), stride)
+
+
+@meta_rule(F.pad)
+def pad(grad_mode: bool, input: Any, pad: Any, mode: str = "constant", value: Any = None) -> TensorMeta:
+    """pad with a constant, where at least one element is added."""
+    x = need_tensor(input)
+    amounts = need_sizes((pad,))
+    if mode != "constant" or len(amounts) % 2 or len(amounts) > 2 * x.ndim or max(amounts, default=0) <= 0:
+        raise Decline
+    if is_channels_last(x.shape, x.stride) or x.ndim in (4, 5) and not x.is_contiguous:
+        raise Decline
+    if value is not None and type(value) not in (int, float):
+        raise Decline
+    sizes = list(x.shape)
+    for position in range(0, len(amounts), 2):
+        before, after = amounts[position : position + 2]
+        axis = x.ndim - 1 - position // 2
+        sizes[axis] += before + after
+        if sizes[axis] <= 0 or x.shape[axis] + min(before, 0) + min(after, 0) < 0:
+            raise Decline
+    return fresh(tuple(sizes), x.dtype, x.device, wants_grad(grad_mode, x))
+
+
+@meta_rule(F.rms_norm)
+def rms_norm(grad_mode: bool, input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> TensorMeta:
+    """rms_norm of a contiguous input over the last dimensions."""
+    x = need_tensor(input)
+    inner = need_sizes((normalized_shape,))
+    if not inner or x.shape[-len(inner) :] != inner or not x.is_contiguous or 0 in x.shape:
+        raise Decline
+    given = _affine(x, inner, weight)
+    return fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x, *given))
+
+
+@meta_rule(F.one_hot)
+def one_hot(grad_mode: bool, tensor: Any, num_classes: Any = -1) -> TensorMeta:
+    """one_hot with a number of classes; without it the data decides."""
+    x = need_tensor(tensor)
+    if x.dtype is not torch.int64 or type(num_classes) is not int or num_classes < 1 or not x.numel:
+        raise Decline
+    return fresh((*x.shape, num_classes), torch.int64, x.device)

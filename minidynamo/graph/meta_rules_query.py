@@ -181,9 +181,3 @@ def attribute(grad_mode: bool, input: Any, name: Any) -> Any:
     raise Decline
 
 
-@meta_rule(*named("is_inference"))
-def is_inference(grad_mode: bool, input: Any) -> bool:
-    """Whether a tensor was made in inference mode is not part of its metadata."""
-    raise Decline
-
-

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from minidynamo.graph.meta_rules import fresh, is_tensor, meta_rule, named, need_dim, need_dims, need_int, need_sizes, need_tensor, view_of
-from minidynamo.graph.meta_value import Decline, Shape, TensorMeta, contiguous_strides
+from minidynamo.graph.meta_iterator import broadcast, in_place, written
+from minidynamo.graph.meta_rules import NUMBERS, same_device, fresh, is_tensor, meta_rule, named, need_dim, need_dims, need_int, need_sizes, need_tensor, view_of
+from minidynamo.graph.meta_value import Decline, MutatesMeta, Shape, TensorMeta, contiguous_strides
 
 
 @lru_cache(maxsize=4096)
@@ -348,3 +349,23 @@ def getitem(grad_mode: bool, input: Any, index: Any) -> Any:
         return _indexed_by_tensor(grad_mode, x, index)
     shape, stride = basic_index(x.shape, x.stride, index if type(index) is tuple else (index,))
     return view_of(grad_mode, x, shape, stride)
+
+
+@meta_rule(operator.setitem, ("method", "__setitem__"))
+def setitem(grad_mode: bool, input: Any, index: Any, value: Any) -> None:
+    """x[index] = value for ints, slices, None and Ellipsis: a number, or a tensor that broadcasts."""
+    x = need_tensor(input)
+    shape, _ = basic_index(x.shape, x.stride, index if type(index) is tuple else (index,))
+    if is_tensor(value):
+        source = need_tensor(value).shape
+        while len(source) > len(shape) and source[0] == 1:
+            source = source[1:]
+        if broadcast(source, shape) != shape:
+            raise Decline
+        same_device(x, value)
+    elif type(value) not in NUMBERS or type(value) is complex:
+        raise Decline
+    in_place(grad_mode, x, (), x.dtype)
+    after = written(grad_mode, x, (value,))
+    if after is not x:
+        raise MutatesMeta("the tensor gets the history of the value written into it", ((x, after),))

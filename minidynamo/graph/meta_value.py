@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -128,11 +128,20 @@ class MutatesMeta(MetaError):
     """The operator changes the metadata of an argument, e.g. `t_()`, `requires_grad_()`.
 
     `after` holds (metadata of the argument before, metadata after) for each argument that changes, as far as known.
+    `history_only`: all that changes is that the arguments have a history now (`x[0] = w` where only w requires a gradient).
     """
 
     def __init__(self, message: str, after: tuple[tuple[TensorMeta, TensorMeta], ...] = ()) -> None:
         super().__init__(message)
         self.after = after
+        self.history_only = bool(after) and all(_without_history(old) == _without_history(new) for old, new in after)
+
+
+def _without_history(meta: TensorMeta) -> TensorMeta | None:
+    """The metadata apart from a history; None for a leaf that requires a gradient, which no write can make."""
+    if meta.requires_grad and meta.is_leaf:
+        return None
+    return replace(meta, requires_grad=False, is_leaf=True)
 
 
 class Unknown(MetaError):

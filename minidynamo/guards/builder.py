@@ -1,7 +1,7 @@
 """`GuardBuilder`: one method per guard; each reads the guarded value once and appends `GuardRow`s.
 
-What a text needs in order to be safe is added here, whatever the tracer asked for: a type guard below every plain
-attribute or item step, and the absence of a global above every builtin.
+What a text needs in order to be safe is added here, whatever the tracer asked for: a type guard below every
+plain attribute or item step, and the absence of a global above every builtin.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import torch
 from minidynamo import exc
 from minidynamo.guards import leaves
 from minidynamo.guards.guard import Guard
-from minidynamo.guards.rows import KINDS, GuardRow
+from minidynamo.guards.rows import KINDS, GuardRow, Sources
+from minidynamo.guards.text import relation
 from minidynamo.literals import Ref, as_key, is_immutable, is_literal, is_weakrefable, literal
 from minidynamo.sources import (
     AttrSource,
@@ -32,7 +33,15 @@ from minidynamo.sources import (
     WeakRefSource,
     has_plain_items,
 )
-from minidynamo.static_access import dict_has, dict_keys, has_static_attr, is_subtype, static_attr, static_len, type_lookup
+from minidynamo.static_access import (
+    dict_has,
+    dict_keys,
+    has_static_attr,
+    is_subtype,
+    static_attr,
+    static_len,
+    type_lookup,
+)
 
 READ_ERRORS = (LookupError, AttributeError, TypeError, ValueError)
 _C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
@@ -68,7 +77,9 @@ class GuardBuilder:
         try:
             return source.read(self.frame)
         except READ_ERRORS as error:
-            raise self.error(guard, f"{source.describe()} cannot be read: {type(error).__name__}: {error}") from error
+            raise self.error(
+                guard, f"{source.describe()} cannot be read: {type(error).__name__}: {error}"
+            ) from error
 
     def error(self, guard: Guard, why: str) -> exc.InternalError:
         place = "" if guard.user is None else f" (needed by {guard.user[0]}:{guard.user[1]})"
@@ -120,7 +131,9 @@ class GuardBuilder:
         elif type(key) is Ref:
             found = type_lookup(type(key.resolve()), "__hash__")
             if type(found) not in _C_METHODS and found not in _LIBRARY_HASHES:
-                raise self.error(guard, f"the key's __hash__ is Python code ({type(key.resolve()).__qualname__})")
+                raise self.error(
+                    guard, f"the key's __hash__ is Python code ({type(key.resolve()).__qualname__})"
+                )
 
     # ------------------------------------------------------------------------------------- types, identity
 
@@ -135,8 +148,16 @@ class GuardBuilder:
             self.emit(guard, "CONSTANT_MATCH", guard.origin, value, expected=literal(value))
             return
         if not can_id_match(value):
-            raise self.error(guard, f"{type(value).__name__} objects have no weak references; guard type and structure")
-        self.emit(guard, "ID_MATCH", guard.origin, self.watch(value), expected=f"the same {type(value).__qualname__}")
+            raise self.error(
+                guard, f"{type(value).__name__} objects have no weak references; guard type and structure"
+            )
+        self.emit(
+            guard,
+            "ID_MATCH",
+            guard.origin,
+            self.watch(value),
+            expected=f"the same {type(value).__qualname__}",
+        )
 
     def BUILTIN_MATCH(self, guard: Guard) -> None:
         """The same builtin function."""
@@ -153,7 +174,9 @@ class GuardBuilder:
         self.ID_MATCH(guard)
 
     def FUNCTION_MATCH(self, guard: Guard) -> None:
-        """A Python function with the same code object; its cells and defaults are guarded where they are read."""
+        """A Python function with the same code object; its cells and defaults are guarded where they are
+        read.
+        """
         fn = self.get(guard.origin, guard)
         if type(fn) is not types.FunctionType:
             raise self.error(guard, f"{type(fn).__name__} is no Python function")
@@ -193,8 +216,12 @@ class GuardBuilder:
         if type(constant) is Ref:
             raise self.error(guard, f"a {type(value).__name__} object is no constant")
         self._type(guard, path)
-        plain = type(value) in (int, str, bytes) or type(value) is float and math.isfinite(value) and value != 0
-        self.emit(guard, "EQUALS_MATCH" if plain else "SAME_MATCH", path, constant, expected=literal(constant))
+        plain = (
+            type(value) in (int, str, bytes) or type(value) is float and math.isfinite(value) and value != 0
+        )
+        self.emit(
+            guard, "EQUALS_MATCH" if plain else "SAME_MATCH", path, constant, expected=literal(constant)
+        )
 
     def CONSTANT_MATCH(self, guard: Guard) -> None:
         """EQUALS_MATCH for constants, identity for anything else."""
@@ -246,7 +273,9 @@ class GuardBuilder:
         self._check_key(guard, named)
         plain = type(type_lookup(type(mapping), "__contains__")) in _C_METHODS
         kind = _CONTAINS[plain, present]
-        self.emit(guard, kind, guard.origin, named, expected=f"{'key' if present else 'no key'} {literal(named)}")
+        self.emit(
+            guard, kind, guard.origin, named, expected=f"{'key' if present else 'no key'} {literal(named)}"
+        )
 
     def DICT_KEYS(self, guard: Guard) -> None:
         """The keys and their order."""
@@ -277,9 +306,31 @@ class GuardBuilder:
         words = f"{type(tensor).__qualname__} {dtype} {leaves.sizes_text(sizes)} on {device}"
         self.emit(guard, "TENSOR_MATCH", guard.origin, *spec, expected=words)
 
+    def SHAPE_ENV(self, guard: Guard) -> None:
+        """A relation between numbers. args: a template and its sources, as for `text.relation`."""
+        template, *sources = guard.args
+        what = relation(template, *sources)
+        words = what.template.format(*(source.describe() for source in what.sources))
+        self.emit(guard, "SHAPE_ENV", what.sources[0], what, expected=words)
+
+    def STORAGE_LAYOUT(self, guard: Guard) -> None:
+        """Which of the tensors share a storage and how far apart they begin. args: the other tensors'
+        sources.
+
+        Goes with TENSOR_MATCH of each: together they determine every overlap.
+        """
+        tensors = Sources((guard.origin, *guard.args))
+        try:
+            layout = leaves.storage_layout(tuple(self.get(source, guard) for source in tensors.items))
+        except (TypeError, ValueError) as error:
+            raise self.error(guard, str(error)) from error
+        self.emit(guard, "STORAGE_LAYOUT", guard.origin, tensors, layout, expected=f"storages {layout}")
+
     def GLOBAL_STATE(self, guard: Guard) -> None:
         """Grad and inference mode, default dtype, determinism, autocast, mode stacks, functorch."""
-        self.emit(guard, "GLOBAL_STATE", StateSource(), *leaves.global_state(), expected="the recorded torch state")
+        self.emit(
+            guard, "GLOBAL_STATE", StateSource(), *leaves.global_state(), expected="the recorded torch state"
+        )
 
     GRAD_MODE = INFERENCE_MODE = DETERMINISTIC_ALGORITHMS = DEFAULT_DTYPE = DEFAULT_DEVICE = GLOBAL_STATE
     AUTOCAST = TORCH_FUNCTION_STATE = FUNCTORCH_STATE = GLOBAL_STATE

@@ -66,9 +66,9 @@ def flat_names(code: CodeType) -> tuple[str, ...]:
 class CheckFunctionManager:
     """Builds the rows of `guards` on `frame` and compiles them for `code`.
 
-    `validity` is an object with a settable `valid`; it is cleared when an object dies that a guard identifies by id.
-    `guard_nn_modules=False` leaves out the guards marked as those of modules.
-    `python_leaves=True` uses the Python helpers even where the native ones are built.
+    `validity` is an object with a settable `valid`; it is cleared when an object dies that a guard identifies
+    by id. `guard_nn_modules=False` leaves out the guards marked as those of modules. `python_leaves=True`
+    uses the Python helpers even where the native ones are built.
 
     Raises Unsupported when an argument's name cannot be written in guard text.
     """
@@ -103,8 +103,8 @@ class CheckFunctionManager:
         return out
 
     def compile_check_fn(self) -> CheckFn:
-        """The check_fn. Raises InternalError that names the guard and its user line when the text is invalid, raises,
-        or is false on the very frame it was made from.
+        """The check_fn. Raises InternalError that names the guard and its user line when the text is invalid,
+        raises, or is false on the very frame it was made from.
         """
         made = self.rows()
         rows = tuple(order(made.rows))
@@ -112,7 +112,11 @@ class CheckFunctionManager:
         source = " and ".join((VALID, *parts))
         filename = f"<minidynamo guards of {self.code.co_qualname}>"
         namespace = leaves.helpers(python=self.python_leaves)
-        namespace |= {"___builtins": self.frame.builtins, "___guarded_code": self.validity, "__builtins__": {}}
+        namespace |= {
+            "___builtins": self.frame.builtins,
+            "___guarded_code": self.validity,
+            "__builtins__": {},
+        }
         check = CheckFn(
             fn=self._compile(source, parts, filename, namespace),
             source_text=source,
@@ -136,7 +140,9 @@ class CheckFunctionManager:
             code = compile(f"lambda {signature}: {source}", filename, "eval")
         except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
             broken = next((part for part in parts if not _compiles(part)), source)
-            raise exc.InternalError(f"guard `{broken}` of {self._place()} does not compile: {error}") from error
+            raise exc.InternalError(
+                f"guard `{broken}` of {self._place()} does not compile: {error}"
+            ) from error
         fn: Callable[..., Any] = eval(code, namespace)
         return fn
 
@@ -153,7 +159,9 @@ class CheckFunctionManager:
             return
         failure = explain_failure(check, self.frame)
         if failure is None:
-            raise exc.InternalError(f"the guards of {self._place()} fail as a whole, yet every one of them holds")
+            raise exc.InternalError(
+                f"the guards of {self._place()} fail as a whole, yet every one of them holds"
+            )
         made_by = f", needed by {failure.user[0]}:{failure.user[1]}" if failure.user else ""
         raise exc.InternalError(
             f"guard `{failure.part}` of {self._place()}{made_by} does not hold on the frame it was made from: "

@@ -21,9 +21,9 @@ _SHORT = 80
 class Failure:
     """The first guard that does not hold.
 
-    part: its text; row: the row, None for the validity flag; where: the place in the user's words ("argument n")
-    expected, actual: short, metadata only for tensors; user: (filename, line) that made the guard, where known
-    error: what the guard raised, as "KeyError: 'flag'", or None
+    part: its text; row: the row, None for the validity flag; where: the place in the user's words ("argument
+    n") expected, actual: short, metadata only for tensors; user: (filename, line) that made the guard, where
+    known error: what the guard raised, as "KeyError: 'flag'", or None
     """
 
     part: str
@@ -43,7 +43,12 @@ def explain_failure(check: Any, frame: FrameValues) -> Failure | None:
     """The first failing part of `check` (a CheckFn) on `frame`, None when all hold."""
     if not check.namespace["___guarded_code"].valid:
         return Failure(
-            "___guarded_code.valid", None, "this entry", "alive", "an object that it relies on died or changed", None
+            "___guarded_code.valid",
+            None,
+            "this entry",
+            "alive",
+            "an object that it relies on died or changed",
+            None,
         )
     values = {name: frame.locals[name] for name in check.names if name in frame.locals}
     scope = check.namespace | values | {"___globals": frame.globals, "___closure": frame.closure}
@@ -170,7 +175,9 @@ _ACTUAL: dict[str, Callable[[GuardRow, Any, FrameValues], str]] = {
 
 
 def short(value: object) -> str:
-    """A value in a few words: constants as they are, tensors by metadata, anything else by its type. No user code runs."""
+    """A value in a few words: constants as they are, tensors by metadata, anything else by its type. No user
+    code runs.
+    """
     if is_literal(value):
         return _clip(literal(value))
     cls = type(value)

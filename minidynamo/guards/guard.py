@@ -10,13 +10,21 @@ from minidynamo.guards.rows import KINDS
 from minidynamo.sources import GuardSource, Source
 
 # Rank of builder methods whose rows have another kind's name.
-_METHOD_COST = {"LIST_LENGTH": 3, "TUPLE_LENGTH": 3, "DICT_LENGTH": 3, "MODULE_MATCH": 1, "BUILTIN_MATCH": 1, "NN_MODULE": 1}
+_METHOD_COST = {
+    "LIST_LENGTH": 3,
+    "TUPLE_LENGTH": 3,
+    "DICT_LENGTH": 3,
+    "MODULE_MATCH": 1,
+    "BUILTIN_MATCH": 1,
+    "NN_MODULE": 1,
+}
 _DEFAULT_COST = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """`create_fn` is a GuardBuilder method; `args` its parameters; `user` the (filename, line) that made it necessary.
+    """`create_fn` is a GuardBuilder method; `args` its parameters; `user` the (filename, line) that made it
+    necessary.
 
     Equal guards made at different lines are one guard; the first line is told.
     """

@@ -1,4 +1,5 @@
-"""The namespace that guard text is evaluated in. Native helpers where `minidynamo._tensor_guards` is built, else Python.
+"""The namespace that guard text is evaluated in. Native helpers where `minidynamo._tensor_guards` is built,
+else Python.
 
 All names begin with `___`, which no guarded local can, so no user name hides a helper.
 """
@@ -14,11 +15,17 @@ from minidynamo import static_access
 from minidynamo.guards import py_leaves
 from minidynamo.literals import CONSTRUCTORS, REFS, same
 
-native: Any
-try:
-    from minidynamo import _tensor_guards as native
-except ImportError:
-    native = None
+
+def _load_native() -> Any:
+    """The native helpers, None where they are not built or were built for another torch."""
+    try:
+        from minidynamo import _tensor_guards
+    except ImportError:
+        return None
+    return _tensor_guards if _tensor_guards.torch_version == torch.__version__ else None
+
+
+native = _load_native()
 
 # Name in the text -> attribute of both `native` and `py_leaves`.
 _LEAVES = {
@@ -30,6 +37,9 @@ _LEAVES = {
     "___attr": "static_attr",
     "___hasattr": "has_static_attr",
     "___len": "static_len",
+    "___size": "tensor_size",
+    "___stride": "tensor_stride",
+    "___storage_offset": "tensor_storage_offset",
 }
 # Helpers that exist in Python only.
 _PYTHON: dict[str, Any] = {
@@ -45,6 +55,10 @@ _PYTHON: dict[str, Any] = {
     "___dict_has": static_access.dict_has,
     "___dict_key": static_access.dict_key,
     "___ref": REFS,
+    "___holds": bool,
+    "___max": max,
+    "___min": min,
+    "___check_storages": py_leaves.check_storages,
     **CONSTRUCTORS,
 }
 _TORCH_CONSTANTS = SimpleNamespace(
@@ -55,7 +69,9 @@ _TORCH_CONSTANTS = SimpleNamespace(
     }
 )
 
-native_helpers: dict[str, Any] = {name: getattr(native, leaf) for name, leaf in _LEAVES.items()} if native else {}
+native_helpers: dict[str, Any] = (
+    {name: getattr(native, leaf) for name, leaf in _LEAVES.items()} if native else {}
+)
 python_helpers: dict[str, Any] = {name: getattr(py_leaves, leaf) for name, leaf in _LEAVES.items()}
 _shared: dict[str, Any] = {**_PYTHON, "___torch": _TORCH_CONSTANTS, "___NotImplemented": NotImplemented}
 
@@ -81,4 +97,5 @@ def global_state() -> tuple[int, str]:
 
 
 iterator_len = py_leaves.iterator_len
+storage_layout = py_leaves.storage_layout
 sizes_text = py_leaves.sizes_text

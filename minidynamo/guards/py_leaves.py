@@ -1,6 +1,8 @@
-"""The `___` helpers in Python: used where the native ones are not built, and the meaning that those must have.
+"""The `___` helpers in Python: used where the native ones are not built, and the meaning that those must
+have.
 
-Every helper is total over any value or raises; a helper that raises counts as a failed guard. None runs user code.
+Every helper is total over any value or raises; a helper that raises counts as a failed guard. None runs user
+code.
 """
 
 from __future__ import annotations
@@ -12,9 +14,24 @@ from typing import Any
 import torch
 
 from minidynamo.literals import same
-from minidynamo.static_access import dict_keys, has_static_attr, static_attr, static_len
+from minidynamo.static_access import (
+    dict_keys,
+    has_static_attr,
+    static_attr,
+    static_len,
+    tensor_size,
+    tensor_storage_offset,
+    tensor_stride,
+)
 
-STATIC_ACCESS = (has_static_attr, static_attr, static_len)  # also native leaves, defined one layer below
+__all__ = [
+    "has_static_attr",
+    "static_attr",
+    "static_len",
+    "tensor_size",
+    "tensor_storage_offset",
+    "tensor_stride",
+]  # leaves that are defined one layer below
 
 
 def check_type_id(obj: object, type_id: int) -> bool:
@@ -70,10 +87,6 @@ def check_dict_keys(mapping: Any, expected: tuple[Any, ...]) -> bool:
 TensorSpec = tuple[int, int, str, str, bool, tuple[int | None, ...], tuple[int | None, ...]]
 
 
-class Indescribable(ValueError):
-    """A tensor whose metadata a guard cannot state: no strides, symbolic sizes, or a wrapper around other tensors."""
-
-
 def _why_indescribable(tensor: torch.Tensor) -> str | None:
     keys = torch._C._dispatch_keys(tensor)
     if keys.has(torch._C.DispatchKey.Python):
@@ -90,17 +103,18 @@ def _why_indescribable(tensor: torch.Tensor) -> str | None:
 
 
 def tensor_spec(tensor: Any) -> TensorSpec:
-    """The literals of a TENSOR_MATCH for this tensor now: type id, dispatch keys after thread-local include/exclude,
-    dtype, device, `grad mode and requires_grad`, sizes, strides.
+    """The literals of a TENSOR_MATCH for this tensor now: type id, dispatch keys after thread-local
+    include/exclude, dtype, device, `grad mode and requires_grad`, sizes, strides.
 
-    Raises TypeError for no tensor, Indescribable (a ValueError) for a tensor without such metadata.
+    Raises TypeError for no tensor, ValueError for a tensor whose metadata a guard cannot state:
+    no strides, symbolic sizes, or a wrapper around other tensors.
     """
     if not issubclass(type(tensor), torch.Tensor):
         raise TypeError(f"tensor_spec needs a tensor, not {type(tensor).__name__}")
     with torch._C.DisableTorchFunctionSubclass():
         why = _why_indescribable(tensor)
         if why is not None:
-            raise Indescribable(f"the tensor is {why}; guard its type and its parts instead")
+            raise ValueError(f"the tensor is {why}; guard its type and its parts instead")
         return (
             id(type(tensor)),
             _keyset(tensor),
@@ -141,10 +155,12 @@ def check_tensors(
         return False
     try:
         spec = tensor_spec(obj)
-    except (TypeError, Indescribable):
+    except (TypeError, ValueError):
         return False
     return (
-        spec[1:5] == (keyset, dtype, device, requires_grad) and _fits(spec[5], sizes) and _fits(spec[6], strides)
+        spec[1:5] == (keyset, dtype, device, requires_grad)
+        and _fits(spec[5], sizes)
+        and _fits(spec[6], strides)
     )
 
 
@@ -160,7 +176,7 @@ def tensor_mismatch(obj: object, *expected: Any) -> str:
         return f"type id {expected[0]} -> {type(obj).__name__}"
     try:
         spec = tensor_spec(obj)
-    except (TypeError, Indescribable) as error:
+    except (TypeError, ValueError) as error:
         return str(error)
     for part, have, want in list(zip(SPEC_PARTS, spec, expected, strict=True))[1:]:
         if isinstance(want, tuple):
@@ -189,6 +205,28 @@ def keyset_text(keyset: int) -> str:
     return text.removeprefix("DispatchKeySet").replace("(", "{").replace(")", "}")
 
 
+def storage_layout(tensors: tuple[Any, ...]) -> tuple[tuple[int, int], ...]:
+    """Per tensor (number of its storage, distance in bytes from the first tensor of that storage).
+
+    With sizes and strides this determines which elements of which tensors overlap. Raises TypeError for no
+    tensor, ValueError for one without strides.
+    """
+    storages: dict[int, tuple[int, int]] = {}
+    out = []
+    for tensor in tensors:
+        tensor_spec(tensor)
+        with torch._C.DisableTorchFunctionSubclass():
+            start = tensor.storage_offset() * tensor.element_size()
+            number, first = storages.setdefault(tensor.untyped_storage()._cdata, (len(storages), start))
+        out.append((number, start - first))
+    return tuple(out)
+
+
+def check_storages(tensors: tuple[Any, ...], expected: tuple[tuple[int, int], ...]) -> bool:
+    """The tensors share storages, at the same distances, exactly as recorded."""
+    return storage_layout(tensors) == expected
+
+
 # --------------------------------------------------------------------------------------------- global state
 
 # Flags of the state word, lowest bit first, with their reading in the words of messages.
@@ -207,7 +245,8 @@ STATE_FLAGS = (
     "autocast on cuda",
     "autocast on the PrivateUse1 device",
 )
-# Autocast dtypes take four bits per device from here on: 1 + index in AUTOCAST_DTYPES, 0 where autocast is off.
+# Autocast dtypes take four bits per device from here on: 1 + index in AUTOCAST_DTYPES, 0 where autocast is
+# off.
 AUTOCAST_SHIFT = 16
 AUTOCAST_DTYPES = ("float16", "bfloat16", "float32", "float64")
 _OTHER_DTYPE = 15
@@ -255,7 +294,9 @@ def global_state_mismatch(bits: int, default_dtype: str) -> str:
     """What differs, in words: `grad mode on -> off`; '' when nothing does."""
     now, dtype = global_state()
     out = [
-        f"{flag} {_on(bits >> i)} -> {_on(now >> i)}" for i, flag in enumerate(STATE_FLAGS) if (bits ^ now) >> i & 1
+        f"{flag} {_on(bits >> i)} -> {_on(now >> i)}"
+        for i, flag in enumerate(STATE_FLAGS)
+        if (bits ^ now) >> i & 1
     ]
     for i, device in enumerate(_autocast_devices()):
         shift = AUTOCAST_SHIFT + 4 * i

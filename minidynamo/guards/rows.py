@@ -6,10 +6,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from minidynamo.literals import literal
-from minidynamo.sources import Source
+from minidynamo.sources import GlobalsSource, Source, StateSource
 
-# Hole kinds of a template, besides {path}.
-LITERAL, SOURCE = "literal", "source"
+# What the holes {0}, {1}, ... of a template take, besides {path}.
+LITERAL, SOURCE, SOURCES, RELATION = "literal", "source", "sources", "relation"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Several paths in one literal: `(x, y)`."""
+
+    items: tuple[Source, ...]
+
+    def name(self) -> str:
+        return f"({', '.join(source.name() for source in self.items)},)"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A truth about integers: `template` is a Python expression in which `{0}`, `{1}`, ... are the sources.
+
+    The template is in the normal form of `ast.unparse`, holes in order of appearance (see `text.relation`).
+    """
+
+    template: str
+    sources: tuple[Source, ...]
+
+    def name(self) -> str:
+        return self.template.format(*(source.name() for source in self.sources))
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +41,7 @@ class Kind:
     """One kind of row.
 
     template: the text, `{path}` the guarded value, `{0}`, `{1}`, ... the literals
-    holes: what each literal is (LITERAL or SOURCE)
+    holes: what each literal is: a constant (LITERAL), a Source, a Sources or a Relation
     cost: rank among guards that are ready; cheap and likely to fail is low
     doc: one line for people
     needs_type: the text is safe or meaningful only after a type guard on the path
@@ -31,7 +55,7 @@ class Kind:
 
 
 def _kind(template: str, cost: int, doc: str, *, holes: str = "", needs_type: bool = False) -> Kind:
-    names = {"l": LITERAL, "s": SOURCE}
+    names = {"l": LITERAL, "s": SOURCE, "t": SOURCES, "r": RELATION}
     return Kind(template, tuple(names[h] for h in holes), cost, doc, needs_type)
 
 
@@ -41,8 +65,12 @@ KINDS: dict[str, Kind] = {
     "CONSTANT_MATCH": _kind("{path} is {0}", 1, "the same singleton", holes="l"),
     "DUPLICATE_INPUT": _kind("{path} is {0}", 1, "two places hold one object", holes="s"),
     "NO_ALIAS": _kind("{path} is not {0}", 1, "two places hold different objects", holes="s"),
-    "FUNCTION_MATCH": _kind("___check_code_id({path}, {0})", 2, "a Python function with the same code", holes="l"),
-    "EQUALS_MATCH": _kind("{path} == {0}", 3, "int, str, bytes or ordinary float", holes="l", needs_type=True),
+    "FUNCTION_MATCH": _kind(
+        "___check_code_id({path}, {0})", 2, "a Python function with the same code", holes="l"
+    ),
+    "EQUALS_MATCH": _kind(
+        "{path} == {0}", 3, "int, str, bytes or ordinary float", holes="l", needs_type=True
+    ),
     "LENGTH": _kind("___len({path}) == {0}", 3, "number of elements", holes="l", needs_type=True),
     "GLOBAL_STATE": _kind("___check_global_state({0}, {1})", 4, "modes, default dtype, autocast", holes="ll"),
     "SAME_MATCH": _kind("___same({path}, {0})", 5, "constant compared by type and bits", holes="l"),
@@ -55,17 +83,27 @@ KINDS: dict[str, Kind] = {
     "DICT_CONTAINS": _kind("{0} in {path}", 6, "key present", holes="l", needs_type=True),
     "DICT_NOT_CONTAINS": _kind("{0} not in {path}", 6, "key absent", holes="l", needs_type=True),
     "DICT_HAS": _kind("___dict_has({path}, {0})", 6, "key present in a dict that overrides `in`", holes="l"),
-    "DICT_LACKS": _kind("not ___dict_has({path}, {0})", 6, "key absent in a dict that overrides `in`", holes="l"),
+    "DICT_LACKS": _kind(
+        "not ___dict_has({path}, {0})", 6, "key absent in a dict that overrides `in`", holes="l"
+    ),
     "TENSOR_MATCH": _kind(
         "___check_tensors({path}, {0}, {1}, {2}, {3}, {4}, {5}, {6})", 7, "tensor metadata", holes="lllllll"
+    ),
+    "SHAPE_ENV": _kind("___holds({0})", 8, "a relation between sizes and numbers", holes="r"),
+    "STORAGE_LAYOUT": _kind(
+        "___check_storages({0}, {1})", 8, "which tensors share a storage, and at which distance", holes="tl"
     ),
     "DICT_KEYS": _kind("___check_dict_keys({path}, {0})", 8, "keys and their order", holes="l"),
 }
 
 
+PATHS = (Source, Sources, Relation)  # literals that print by their name()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GuardRow:
-    """One fact that must hold: `kind` of KINDS, the path of the value, the literals (constants, Refs, other Sources).
+    """One fact that must hold: `kind` of KINDS, the path of the value, the literals: constants, Refs,
+    other Sources, Relations. Kinds without `{path}` in their template derive the path (see `derived_path`).
 
     Two rows are equal when kind and path are equal and the literals are the same constants, bit for bit.
     """
@@ -76,7 +114,7 @@ class GuardRow:
 
     def key(self) -> tuple[Any, ...]:
         """What equality and hash are made of."""
-        return self.kind, self.path, tuple(x if isinstance(x, Source) else literal(x) for x in self.literals)
+        return self.kind, self.path, tuple(x if isinstance(x, PATHS) else literal(x) for x in self.literals)
 
     def __eq__(self, other: object) -> bool:
         return self.key() == other.key() if isinstance(other, GuardRow) else NotImplemented
@@ -85,5 +123,22 @@ class GuardRow:
         return hash(self.key())
 
     def paths(self) -> tuple[Source, ...]:
-        """The guarded path and every other path that the text reads."""
-        return (self.path, *(x for x in self.literals if isinstance(x, Source)))
+        """The guarded path and every other path that the text reads, each once."""
+        found = [self.path]
+        for item in self.literals:
+            if isinstance(item, Source):
+                found.append(item)
+            elif isinstance(item, Sources):
+                found.extend(item.items)
+            elif isinstance(item, Relation):
+                found.extend(item.sources)
+        return tuple(dict.fromkeys(found))
+
+
+def derived_path(kind: str, literals: tuple[Any, ...]) -> Source:
+    """The path of a row whose template has no `{path}`."""
+    if kind == "GLOBAL_STATE":
+        return StateSource()
+    if kind == "GLOBAL_ABSENT":
+        return GlobalsSource()
+    return (literals[0].sources if isinstance(literals[0], Relation) else literals[0].items)[0]

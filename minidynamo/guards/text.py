@@ -1,4 +1,6 @@
-"""Rows as text and text as rows. `parse(text(row)) == row` for every row; both directions read the same templates."""
+"""Rows as text and text as rows. `parse(text(row)) == row` for every row; both directions read the same
+templates.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,18 @@ from collections.abc import Callable
 from typing import Any
 
 from minidynamo import exc
-from minidynamo.guards.rows import KINDS, LITERAL, GuardRow
+from minidynamo.guards.rows import (
+    KINDS,
+    LITERAL,
+    PATHS,
+    RELATION,
+    SOURCE,
+    SOURCES,
+    GuardRow,
+    Relation,
+    Sources,
+    derived_path,
+)
 from minidynamo.literals import NotALiteral, literal, parse_literal
 from minidynamo.sources import (
     PLAIN_MEMBERS,
@@ -25,8 +38,10 @@ from minidynamo.sources import (
     ItemSource,
     KwDefaultSource,
     LocalSource,
+    SizeSource,
     Source,
-    StateSource,
+    StorageOffsetSource,
+    StrideSource,
     TypeSource,
     WeakRefSource,
 )
@@ -39,7 +54,7 @@ def text(row: GuardRow) -> str:
 
     Raises Unsupported for a local whose name cannot be written.
     """
-    holes = [x.name() if isinstance(x, Source) else literal(x) for x in row.literals]
+    holes = [x.name() if isinstance(x, PATHS) else literal(x) for x in row.literals]
     return KINDS[row.kind].template.format(*holes, path=row.path.name())
 
 
@@ -78,23 +93,19 @@ def _unify(template: Any, node: Any, found: dict[str, ast.expr]) -> bool:
             _unify(getattr(template, name), getattr(node, name), found) for name in template._fields
         )
     if isinstance(template, list):
-        return len(template) == len(node) and all(_unify(t, n, found) for t, n in zip(template, node, strict=True))
+        return len(template) == len(node) and all(
+            _unify(t, n, found) for t, n in zip(template, node, strict=True)
+        )
     return bool(template == node)
 
 
 def _row(kind: str, found: dict[str, ast.expr]) -> GuardRow | None:
     try:
-        path = parse_path(found["path"]) if "path" in found else _PATHLESS[kind]
-        literals = tuple(
-            parse_literal(found[str(i)]) if hole == LITERAL else parse_path(found[str(i)])
-            for i, hole in enumerate(KINDS[kind].holes)
-        )
+        literals = tuple(_PARSERS[hole](found[str(i)]) for i, hole in enumerate(KINDS[kind].holes))
+        path = parse_path(found["path"]) if "path" in found else derived_path(kind, literals)
     except (NotALiteral, NotAPath):
         return None
     return GuardRow(kind, path, literals)
-
-
-_PATHLESS: dict[str, Source] = {"GLOBAL_STATE": StateSource(), "GLOBAL_ABSENT": GlobalsSource()}
 
 
 class NotAPath(Exception):
@@ -112,7 +123,9 @@ def parse_path(node: ast.expr) -> Source:
             return _NAMESPACES[root](key)
         case ast.Attribute(ast.Subscript(ast.Name("___closure"), ast.Constant(index)), "cell_contents"):
             return ClosureSource("", _index(index))
-        case ast.Attribute(ast.Subscript(ast.Attribute(base, "__closure__"), ast.Constant(index)), "cell_contents"):
+        case ast.Attribute(
+            ast.Subscript(ast.Attribute(base, "__closure__"), ast.Constant(index)), "cell_contents"
+        ):
             return CellSource(parse_path(base), _index(index))
         case ast.Subscript(ast.Attribute(base, "__defaults__"), ast.Constant(index)):
             return DefaultSource(parse_path(base), _index(index))
@@ -138,6 +151,9 @@ _STEPS: dict[str, tuple[Callable[..., Source], int]] = {
     "___dict_key": (DictKeySource, 1),
     "___type": (TypeSource, 0),
     "___weakref_target": (WeakRefSource, 0),
+    "___size": (SizeSource, 1),
+    "___stride": (StrideSource, 1),
+    "___storage_offset": (StorageOffsetSource, 0),
     "[]": (ItemSource, 1),
 }
 
@@ -156,3 +172,72 @@ def _index(value: object) -> int:
     if type(value) is not int:
         raise NotAPath(value)
     return value
+
+
+def _parse_sources(node: ast.expr) -> Sources:
+    if not isinstance(node, ast.Tuple):
+        raise NotAPath(ast.dump(node))
+    return Sources(tuple(map(parse_path, node.elts)))
+
+
+class _Holes(ast.NodeTransformer):
+    """Replaces every maximal path by a hole and collects the sources in order of appearance."""
+
+    def __init__(self) -> None:
+        self.sources: list[Source] = []
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, (ast.Call, ast.Subscript, ast.Attribute, ast.Name)):
+            try:
+                source = parse_path(node)
+            except NotAPath:
+                return self._call(node)
+            if source not in self.sources:
+                self.sources.append(source)
+            return ast.Name(f"{_HOLE}{self.sources.index(source)}_", ast.Load())
+        if not isinstance(node, _RELATION_NODES):
+            raise NotALiteral(ast.dump(node))
+        return self.generic_visit(node)
+
+    def _call(self, node: ast.AST) -> ast.AST:
+        match node:
+            case ast.Call(ast.Name(function), args, []) if function in RELATION_FUNCTIONS:
+                return ast.Call(ast.Name(function, ast.Load()), [self.visit(arg) for arg in args], [])
+        raise NotALiteral(ast.dump(node))
+
+
+RELATION_FUNCTIONS = frozenset({"___max", "___min"})
+_RELATION_NODES = (ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Constant)
+_RELATION_NODES += (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
+
+
+def _parse_relation(node: ast.expr) -> Relation:
+    holes = _Holes()
+    tree = holes.visit(node)
+    if not holes.sources:
+        raise NotAPath("a relation without a path")
+    text = ast.unparse(tree).replace("{", "{{").replace("}", "}}")
+    for i in range(len(holes.sources)):
+        text = text.replace(f"{_HOLE}{i}_", f"{{{i}}}")
+    return Relation(text, tuple(holes.sources))
+
+
+def relation(template: str, *sources: Source) -> Relation:
+    """The normal form of a relation: arithmetic, comparisons, `and`, `or`, `not`, ___max, ___min over `{i}`
+    holes.
+
+    Raises InternalError for anything else.
+    """
+    written = template.format(*(source.name() for source in sources))
+    try:
+        return _parse_relation(ast.parse(written, mode="eval").body)
+    except (SyntaxError, NotALiteral, NotAPath) as error:
+        raise exc.InternalError(f"no relation between numbers: {written!r}") from error
+
+
+_PARSERS: dict[str, Callable[[ast.expr], Any]] = {
+    LITERAL: parse_literal,
+    SOURCE: parse_path,
+    SOURCES: _parse_sources,
+    RELATION: _parse_relation,
+}

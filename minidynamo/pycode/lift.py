@@ -9,6 +9,7 @@ from __future__ import annotations
 import opcode
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from inspect import CO_OPTIMIZED
 from types import CodeType
 
 from ..exc import InternalError, Unsupported
@@ -131,7 +132,7 @@ def lift(code: CodeType) -> CodeIR:
 
 def _operands(code: CodeType) -> Operands:
     slots = slot_names(code)
-    if len(set(slots)) != len(slots):
+    if len(set(slots)) != len(slots) and code.co_flags & CO_OPTIMIZED:
         # CPython 3.12+: a comprehension's captured variable that is also a free variable of the function around it.
         twice = sorted({name for name in slots if slots.count(name) > 1})
         raise Unsupported(

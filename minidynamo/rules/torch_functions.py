@@ -221,7 +221,11 @@ def _schema_parameters(overload: Any) -> Iterator[Argument]:
 
 def _operator_kind(name: str, full_name: str) -> TorchKind:
     """The kind of a C++ operator or method of this aten name."""
-    overloads = _overloads(name)
+    return _schema_kind(name, full_name, _overloads(name))
+
+
+def _schema_kind(name: str, full_name: str, overloads: list[Any]) -> TorchKind:
+    """What the schemas and tags of an operator's overloads say, with torch's naming where there are none."""
     if name not in SOMETIMES_NEEDS_DATA and overloads and all(any(tag in overload.tags for tag in _DATA_TAGS) for overload in overloads):
         return TorchKind(False, reason=NEEDS_DATA)
     draws = any(_SEEDED in overload.tags for overload in overloads)
@@ -383,7 +387,7 @@ def classify(fn: Any) -> TorchKind | None:
     fn: a function of torch, torch.nn.functional, torch.special, torch.linalg, torch.fft, ..., a method descriptor or a Python
     method of torch.Tensor, or a getter such as `torch.Tensor.T.__get__`.
     """
-    if type(fn) not in _CALLABLES:  # also keeps the hash of user objects from being asked
+    if type(fn) not in _callables():  # also keeps the hash of user objects from being asked
         return None
     kind = _kinds.get(fn)
     if kind is None:
@@ -393,10 +397,16 @@ def classify(fn: Any) -> TorchKind | None:
     return kind
 
 
-_CALLABLES = (
-    types.BuiltinFunctionType, types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
-    types.MethodWrapperType, type,
-)  # fmt: skip
+@lru_cache(maxsize=1)
+def _callables() -> frozenset[type]:
+    """The exact types of torch callables."""
+    from torch._library.custom_ops import CustomOpDef
+
+    return frozenset((
+        types.BuiltinFunctionType, types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
+        types.MethodWrapperType, type, torch._ops.OpOverload, torch._ops.OpOverloadPacket, CustomOpDef,
+    ))  # fmt: skip
+
 
 #: Answers about torch's own callables; nothing of the user's is ever held here.
 _kinds: dict[Any, TorchKind] = {}
@@ -408,6 +418,12 @@ def _classify(fn: Any) -> TorchKind | None:
         return known
     if isinstance(fn, types.BuiltinFunctionType):
         return _builtin_kind(fn)
+    overload = custom_overload(fn)
+    if isinstance(overload, torch._ops.OpOverloadPacket):
+        overloads = [getattr(overload, name) for name in overload.overloads()]
+        return _schema_kind(overload.__name__, str(overload), overloads)
+    if isinstance(overload, torch._ops.OpOverload):
+        return _schema_kind(overload._opname, str(overload), [overload])
     if isinstance(fn, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         return tensor_method(fn.__name__) if issubclass(torch.Tensor, fn.__objclass__) and fn.__objclass__ is not object else None
     if isinstance(fn, types.MethodWrapperType):
@@ -495,6 +511,11 @@ def tensor_attribute(name: str) -> str | None:
     return "state"
 
 
+def custom_overload(fn: Any) -> Any:
+    """The operator behind a function made by torch.library.custom_op; everything else is itself."""
+    return getattr(fn, "_opoverload", fn) if type(fn).__name__ == "CustomOpDef" else fn
+
+
 def graph_target(fn: Callable[..., Any]) -> tuple[str, Any]:
     """How a callable that is `in_graph` is written in the graph: ("call_method", name) or ("call_function", callable)."""
     if isinstance(fn, (types.MethodDescriptorType, types.WrapperDescriptorType)):
@@ -505,4 +526,4 @@ def graph_target(fn: Callable[..., Any]) -> tuple[str, Any]:
         names = [name for name in (fn.__name__, *_names_of(fn)) if inspect.getattr_static(torch.Tensor, name, None) is fn]
         if names:
             return "call_method", names[0]
-    return "call_function", fn
+    return "call_function", custom_overload(fn)

@@ -23,6 +23,7 @@ from .cells import OutsideCell
 from .handlers.control import CONDITIONAL
 from .handlers.stack import SHUFFLES
 from .handlers.table import HANDLERS
+from .inline import inline_call
 from .plan import Decision, Plan, RestartAnalysis, SkipFrame
 from .reach import Reached
 from .scope import Scope
@@ -231,7 +232,7 @@ def translate(frame: FrameValues, code: types.CodeType) -> Capture:
     plan = Plan(config.max_restarts)
     ir = lift(code)
     while True:
-        trace = Trace(frame, code, ir, plan)
+        trace = Trace(frame, code, ir, plan, inline_call)
         tx = InstructionTranslator(trace)
         try:
             end = tx.run()

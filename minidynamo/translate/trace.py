@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,14 +24,19 @@ from .plan import Plan, SkipFrame
 IDENTITY_TYPES = (torch.Tensor, list)  # kinds whose identity a program can observe in a trace: unified by object
 
 
+# How a translator executes a call in its own trace: (translator, function, args, kwargs) -> result.
+Inline = Callable[[Any, Any, list[VariableTracker], dict[str, VariableTracker]], VariableTracker]
+
+
 class Trace:
     """Graph, guards and wrapped values of one attempt at one frame."""
 
-    def __init__(self, frame: FrameValues, code: types.CodeType, ir: CodeIR, plan: Plan) -> None:
+    def __init__(self, frame: FrameValues, code: types.CodeType, ir: CodeIR, plan: Plan, inline: Inline) -> None:
         self.frame = frame
         self.code = code
         self.ir = ir
         self.plan = plan
+        self.inline = inline
         self.graph = OutputGraph(code.co_name)
         self.guards: dict[Guard, None] = {}
         self.grad_mode = torch.is_grad_enabled()

@@ -109,9 +109,7 @@ class InstructionTranslatorBase:
         return fn.call_function(self, args, kwargs)
 
     def inline(self, fn: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
-        from .inline import inline_call  # a translator makes translators: the one cycle, inside this package
-
-        return inline_call(self, fn, args, kwargs)
+        return self.trace.inline(self, fn, args, kwargs)
 
     def tensor_op(self, target: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
         self.trace.guard_global_state()

@@ -13,7 +13,7 @@ from ..pycode import expr as E
 from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL
 from ..sources import Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
-from .registry import wraps
+from .registry import FROM_PYTHON, wraps
 
 SINGLETONS = (type(None), bool, type(Ellipsis))
 NUMBERS = (int, float, complex)
@@ -158,12 +158,10 @@ def fold(tx: Tracing, name: str, fn: Callable[..., Any], *operands: VariableTrac
 
 def constant_value(tx: Tracing, name: str, value: Any, guards: Provenance = NO_GUARDS) -> VariableTracker:
     """The tracker of a value computed while tracing; unsupported unless it is a constant or a tuple/list of constants."""
-    from .sequences import ListVariable, SizeVariable, TupleVariable  # same layer: sequences need constants
-
     tp = type(value)
     if tp in CONSTANT_TYPES:
         return ConstantVariable(value, guards=guards)
-    made = {tuple: TupleVariable, list: ListVariable, torch.Size: SizeVariable}.get(tp)
+    made = FROM_PYTHON.get(tp)
     if made is not None:
         return made([constant_value(tx, name, item, guards) for item in value], guards=guards)
     tx.unsupported(UNSUPPORTED_CALL, name=f"{name} giving {tp.__name__}")

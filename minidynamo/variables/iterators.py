@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..pycode import expr as E
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import ConstantVariable
-
-if TYPE_CHECKING:
-    from .sequences import SequenceVariable
 
 
 class IteratorVariable(VariableTracker):
@@ -51,7 +48,7 @@ class SequenceIteratorVariable(IteratorVariable):
 
     __slots__ = ("sequence", "position", "exhausted")
 
-    def __init__(self, sequence: SequenceVariable, guards: Provenance = NO_GUARDS) -> None:
+    def __init__(self, sequence: Any, guards: Provenance = NO_GUARDS) -> None:
         super().__init__(None, guards)
         self.sequence = sequence
         self.position = 0

@@ -10,6 +10,8 @@ from .base import Tracing, VariableTracker
 
 Wrapper = Callable[[Tracing, Any, Source], VariableTracker]
 BY_TYPE: dict[type, Wrapper] = {}
+# Containers that a call folded on constants gives: made of (items, None, provenance).
+FROM_PYTHON: dict[type, Callable[..., VariableTracker]] = {}
 BY_PREDICATE: list[tuple[str, Callable[[Any], bool], Wrapper]] = []
 
 

@@ -14,7 +14,7 @@ from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import ConstantVariable
 from .iterators import RangeIteratorVariable, SequenceIteratorVariable
 from .lazy import LazyVariable
-from .registry import wraps
+from .registry import FROM_PYTHON, wraps
 
 NONE = ConstantVariable(None)
 
@@ -335,6 +335,7 @@ def _sequence(made_by: type[SequenceVariable], length_guard: Any) -> Any:
     return wrap
 
 
+FROM_PYTHON.update({tuple: TupleVariable, list: ListVariable, torch.Size: SizeVariable})
 wraps(tuple)(_sequence(TupleVariable, GuardBuilder.TUPLE_LENGTH))
 wraps(torch.Size)(_sequence(SizeVariable, GuardBuilder.TUPLE_LENGTH))
 wraps(list)(_sequence(ListVariable, GuardBuilder.LIST_LENGTH))

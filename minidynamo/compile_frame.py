@@ -1,0 +1,210 @@
+"""One compilation: seven stages, each a value to a value. Nothing here touches globals or the cache."""
+
+from __future__ import annotations
+
+import linecache
+import time
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from . import config, events
+from .backends.registry import Backend
+from .cache import EntryHandle, Validity
+from .events import Where
+from .exc import BackendCompilerFailed, Unsupported
+from .guards.check_fn import CheckFn, CheckFunctionManager
+from .guards.guard import Guard
+from .pycode.expr import source
+from .pycode.lift import lift
+from .pycode.lower import assemble
+from .pycode.resume import is_resume_code
+from .pycode.verify import verify
+from .reasons import Why
+from .sources import FrameValues
+from .translate.capture import Break, Capture
+from .translate.emit import Output, emit
+from .translate.root import translate
+
+
+@dataclass(frozen=True, slots=True)
+class FrameInput:
+    """What the native hook hands over: code, and the values that are bound before the first instruction."""
+
+    code: types.CodeType
+    values: FrameValues
+
+    @property
+    def where(self) -> Where:
+        return Where(self.code.co_filename, self.code.co_firstlineno, self.code.co_qualname)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a compilation depends on besides the frame: part of the CompileKey, and whether breaks are allowed."""
+
+    backend: Backend
+    one_graph: bool
+    compile_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What reports know of an entry: text and numbers, and the CheckFn that explains failures."""
+
+    compile_id: str
+    where: Where
+    original_name: str
+    check: CheckFn
+    graph_text: str
+    output_text: str
+    ops: int
+    exit: str
+    break_: tuple[Why, Where] | None
+    backend: str
+    seconds: float
+    resumes: tuple[types.CodeType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedCode:
+    """Transformed code with the check that says when it may be used, as the native cache takes it."""
+
+    code: types.CodeType
+    check_fn: Callable[..., Any]
+    validity: Validity
+    handles: tuple[EntryHandle, ...]
+    owned: tuple[Any, ...]
+    has_break: bool
+    rerunnable: bool
+    payload: Record
+
+
+def call_backend(capture: Capture, opts: Options) -> tuple[Callable[..., Any] | None, tuple[Guard, ...]]:
+    """Stage 3. The backend's callable and the guards that it asks for. Raises BackendCompilerFailed."""
+    if capture.graph is None:
+        return None, ()
+    backend = opts.backend
+    try:
+        compiled = backend.compiler_fn(capture.graph.module, capture.graph.example_inputs)
+    except Exception as error:
+        raise BackendCompilerFailed(
+            f"backend {backend.name!r} raised {type(error).__name__}: {error}\n"
+            "  set minidynamo.config.suppress_errors = True to run such frames as plain Python"
+        ) from error
+    if not callable(compiled):
+        raise BackendCompilerFailed(
+            f"backend {backend.name!r} returned {type(compiled).__name__}, not a callable that takes the graph's inputs "
+            "and returns a tuple of its outputs; return e.g. gm.forward"
+        )
+    return compiled, ()
+
+
+class Stages:
+    """Times the stages of one compilation and emits an event per stage."""
+
+    def __init__(self, inp: FrameInput, opts: Options) -> None:
+        self.inp = inp
+        self.opts = opts
+        self.begin = self.last = time.perf_counter()
+
+    def done(self, stage: str, **facts: int) -> None:
+        now = time.perf_counter()
+        if events.listening():
+            events.emit(events.StageDone(self.opts.compile_id, stage, self.inp.where, now - self.last, facts))
+        self.last = time.perf_counter()
+
+
+def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
+    """One compilation, each line a value to a value. Raises SkipFrame, Unsupported (one_graph), BackendCompilerFailed."""
+    stages = Stages(inp, opts)
+    ir = lift(inp.code)
+    stages.done("lift", instructions=len(ir.instructions))
+    capture = translate(inp.values, inp.code)
+    ops = capture.graph.ops if capture.graph is not None else 0
+    stages.done("translate", steps=capture.steps, ops=ops, guards=len(capture.guards))
+    if opts.one_graph and isinstance(capture.exit, Break):
+        raise unsupported_error(inp.code.co_qualname, capture.exit.reason, capture.exit.cause)
+    compiled, backend_guards = call_backend(capture, opts)
+    stages.done("backend", ops=ops)
+    output = emit(capture, inp.code, compiled)
+    stages.done("emit", statements=len(output.body))
+    code = assemble(inp.code, output.body)
+    if config.verify:
+        verify(code)
+    stages.done("assemble", bytes=len(code.co_code))
+    validity = Validity()
+    check = CheckFunctionManager(
+        capture.guards + backend_guards,
+        inp.values,
+        inp.code,
+        validity,
+        guard_nn_modules=config.guard_nn_modules,
+    ).compile_check_fn()
+    stages.done("guards", rows=len(check.rows))
+    return GuardedCode(
+        code,
+        check.fn,
+        validity,
+        output.handles,
+        output.owned,
+        isinstance(capture.exit, Break),
+        output.rerunnable,
+        record(inp, opts, capture, output, check, time.perf_counter() - stages.begin),
+    )
+
+
+def record(inp: FrameInput, opts: Options, capture: Capture, output: Output, check: CheckFn, seconds: float) -> Record:
+    """The report's view of a compilation; its event goes out here."""
+    end = capture.exit
+    made = Record(
+        opts.compile_id,
+        inp.where,
+        inp.code.co_qualname,
+        check,
+        str(capture.graph.module.graph) if capture.graph is not None else "",
+        source(output.body),
+        capture.graph.ops if capture.graph is not None else 0,
+        f"break: {end.reason}" if isinstance(end, Break) else "return",
+        (end.reason, end.cause) if isinstance(end, Break) else None,
+        opts.backend.name,
+        seconds,
+        output.resumes,
+    )
+    if events.listening():
+        if isinstance(end, Break):
+            events.emit(
+                events.GraphBreak(
+                    made.compile_id, end.cause, end.reason.code, end.reason.text, end.reason.hint, end.opname
+                )
+            )
+        events.emit(
+            events.Compiled(
+                made.compile_id,
+                made.where,
+                is_resume_code(inp.code),
+                made.ops,
+                check.parts,
+                made.graph_text,
+                made.output_text,
+                made.exit,
+                seconds,
+                made.backend,
+            )
+        )
+    return made
+
+
+def unsupported_error(function: str, reason: Why, where: Where) -> Unsupported:
+    """What `nopython=True` raises: where, the source line, what was met, what to do."""
+    line = linecache.getline(where.filename, where.line).strip()
+    shown = f"\n    {line}" if line else ""
+    inside = "" if where.function == function else f" (inside {where.function}, which {function} calls)"
+    error = Unsupported(
+        f"{where}{inside}: {reason.text} [{reason.code}]{shown}\n  to do: {reason.hint}\n"
+        f"  {function} was asked to be one graph (nopython/fullgraph); without that it would run with a graph break here",
+        reason,
+    )
+    error.where = where
+    return error

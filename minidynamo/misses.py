@@ -1,0 +1,100 @@
+"""What is remembered per code object, and what is said when no entry fits: recompiles, the limit, failed graphs."""
+
+from __future__ import annotations
+
+import itertools
+import types
+import warnings
+from dataclasses import dataclass, field
+
+from . import config, events
+from .cache import CacheEntry, OptimizeContext
+from .compile_frame import FrameInput
+from .events import Where
+from .exc import MinidynamoWarning, RecompileError
+from .guards.diagnose import Failure, explain_failure
+from .pycode.identity import IdentityCache
+from .reasons import LIMIT_HIT, RERUN, why
+
+KEPT_FAILURES = 16  # the newest misses of a function, for the limit's warning
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is remembered per code object (by identity, weakly)."""
+
+    frame_id: int
+    compiles: int = 0
+    fruitless: int = 0
+    warned: set[int] = field(default_factory=set)
+    failures: list[Failure] = field(default_factory=list)
+
+
+_seen: IdentityCache[Seen] = IdentityCache()
+_frame_ids = itertools.count()
+
+def forget() -> None:
+    """Drop everything remembered about code objects; part of `reset`."""
+    global _frame_ids
+    _seen.clear()
+    _frame_ids = itertools.count()
+
+
+def seen(code: types.CodeType) -> Seen:
+    return _seen.get(code) or _seen.set(code, Seen(next(_frame_ids)))
+
+
+def warn(where: Where, message: str) -> None:
+    """One warning at the user's function."""
+    warnings.warn_explicit(message, MinidynamoWarning, where.filename, where.line)
+
+
+
+
+def recompiles(frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: OptimizeContext) -> None:
+    """No entry fitted. Work out why, for the limit's warning and for whoever listens."""
+    found = [(e.guarded.compile_id, explain_failure(e.guarded.check, frame.values)) for e in entries]
+    failures = [(name, failure) for name, failure in found if failure is not None]
+    if failures:
+        about.failures.append(failures[-1][1])
+        del about.failures[:-KEPT_FAILURES]
+    told = getattr(ctx, "guard_fail_fn", None)
+    if told is not None or events.listening():
+        rows = tuple((name, f.part, f.expected, f.actual) for name, f in failures)
+        event = events.Recompile(f"{about.frame_id}/{about.compiles}", frame.where, rows)
+        events.emit(event)
+        if told is not None:
+            told(event)
+    if config.error_on_recompile:
+        reasons = "; ".join(f.message() for _, f in failures) or "its entries are for other options"
+        raise RecompileError(
+            f"{frame.where}: {frame.code.co_qualname} would be compiled again: {reasons}\n"
+            "  to do: keep that value constant, pass it as a tensor, or unset config.error_on_recompile"
+        )
+
+
+def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext) -> None:
+    """Decision 26: entries are still tried; a miss runs plain Python and its callees are not compiled. Told once."""
+    if id(ctx) in about.warned:
+        return
+    about.warned.add(id(ctx))
+    last = about.failures[-1] if about.failures else None
+    same = [f for f in about.failures if last is not None and f.where == last.where]
+    values = tuple(dict.fromkeys([*(f.expected for f in same), *(f.actual for f in same)]))
+    guard = last.part if last is not None else "(none: entries for other options)"
+    if events.listening():
+        events.emit(events.LimitHit(frame.where, config.cache_size_limit, guard, values))
+    kept = f"{last.where} kept changing: {', '.join(values)}" if last is not None else "no entry fits"
+    warn(
+        frame.where,
+        f"{frame.code.co_qualname} was compiled {config.cache_size_limit} times (cache_size_limit); "
+        f"calls that fit no entry run as plain Python from now on. Last failing guard: {guard}; {kept}. "
+        f"To do: {LIMIT_HIT.hint}.",
+    )
+
+
+def rerun_succeeded(entry: CacheEntry, error: str) -> None:
+    """The graph raised, plain Python did not: decision 17."""
+    where = entry.guarded.where
+    reason = why(RERUN, error=error)
+    warn(where, f"{entry.guarded.original_name}: {reason}; {reason.hint}")

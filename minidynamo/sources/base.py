@@ -1,0 +1,141 @@
+"""Where a value came from: one frozen `Source` per path.
+
+A source says three things about its value: the guard text that reads it (`name`), the expression that reloads
+it in output code (`expr`), and how to read it from a frame now (`read`). Guard text runs no user code: static
+steps go through the `___` helpers, plain attribute and item steps are taken only on bases whose exact type is
+guarded first (`plain_base` names that base; the guard builder adds the type guard).
+"""
+
+from __future__ import annotations
+
+import enum
+import keyword
+import unicodedata
+from dataclasses import dataclass
+from types import CellType, CodeType
+from typing import Any
+
+from minidynamo import exc
+
+
+class GuardSource(enum.Enum):
+    """Which scope a guarded value is found in; nn.Module variants are dropped when `guard_nn_modules` is off."""
+
+    LOCAL = "local"
+    GLOBAL = "global"
+    LOCAL_NN_MODULE = "local nn module"
+    GLOBAL_NN_MODULE = "global nn module"
+    STATE = "state"
+    CONSTANT = "constant"
+
+    def is_local(self) -> bool:
+        return self in (GuardSource.LOCAL, GuardSource.LOCAL_NN_MODULE)
+
+    def is_nn_module(self) -> bool:
+        return self in (GuardSource.LOCAL_NN_MODULE, GuardSource.GLOBAL_NN_MODULE)
+
+    def nn_module(self) -> GuardSource:
+        """The same scope, as the scope of a module's guard."""
+        return _NN_MODULE.get(self, self)
+
+
+_NN_MODULE = {
+    GuardSource.LOCAL: GuardSource.LOCAL_NN_MODULE,
+    GuardSource.GLOBAL: GuardSource.GLOBAL_NN_MODULE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FrameValues:
+    """What guards are evaluated on: the values of one frame at its first instruction."""
+
+    locals: dict[str, Any]
+    globals: dict[str, Any]
+    builtins: dict[str, Any]
+    closure: tuple[CellType, ...] | None = None
+    freevars: tuple[str, ...] = ()
+
+
+def check_local_name(name: str) -> None:
+    """Raises Unsupported when `name` cannot be a parameter of a check_fn (`.0`, keywords, reserved `___`
+    names).
+    """
+    usable = (
+        name.isidentifier()
+        and not keyword.iskeyword(name)
+        and name != "__debug__"
+        and not name.startswith("___")
+        and unicodedata.normalize("NFKC", name) == name
+    )
+    if not usable:
+        raise exc.Unsupported(
+            f"the argument {name!r} cannot be guarded: its name is no ordinary Python name (names that start with "
+            "'___' are reserved for guards); rename it"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Base of all sources. Equal sources read the same place of the same frame."""
+
+    def name(self) -> str:
+        """The guard text that evaluates to the value."""
+        raise NotImplementedError
+
+    def expr(self, code: CodeType | None = None) -> Any:
+        """The `pycode.expr` value that reloads the value in output code of `code`."""
+        raise NotImplementedError
+
+    def read(self, frame: FrameValues) -> Any:
+        """The value now. Raises LookupError, AttributeError, TypeError or ValueError (empty cell) when it is
+        gone.
+        """
+        raise NotImplementedError
+
+    def guard_source(self) -> GuardSource:
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """The place in the user's words, for messages: `argument n`, `global flag`, `self.scale`..."""
+        raise NotImplementedError
+
+    def owner(self) -> str:
+        """`describe` without the scope word, for use before `.x` and `[k]`."""
+        return self.describe()
+
+    def parent(self) -> Source | None:
+        """The source that this one is read from; None for a root."""
+        return None
+
+    def plain_base(self) -> Source | None:
+        """The base on which `name` takes a plain `.x` or `[k]` step, so that its exact type must be guarded
+        before.
+        """
+        return None
+
+    def depth(self) -> int:
+        """Number of steps from the root; 0 for a root."""
+        parent = self.parent()
+        return 0 if parent is None else parent.depth() + 1
+
+    def prefixes(self) -> list[Source]:
+        """The proper prefixes of the path, root first."""
+        out: list[Source] = []
+        step = self.parent()
+        while step is not None:
+            out.append(step)
+            step = step.parent()
+        return out[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainedSource(Source):
+    """One step from a base."""
+
+    base: Source
+
+    def parent(self) -> Source | None:
+        return self.base
+
+    def guard_source(self) -> GuardSource:
+        return self.base.guard_source()

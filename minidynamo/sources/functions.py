@@ -1,0 +1,93 @@
+"""Parts of a Python function: code, defaults, cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from minidynamo.pycode import expr
+from minidynamo.sources.base import ChainedSource, FrameValues, Source
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionPartSource(ChainedSource):
+    """Base of the parts of a Python function. The plain step is safe once the base is known to be a function."""
+
+    def plain_base(self) -> Source | None:
+        return self.base
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSource(FunctionPartSource):
+    """A function's `__code__`."""
+
+    def name(self) -> str:
+        return f"{self.base.name()}.__code__"
+
+    def expr(self, code: CodeType | None = None) -> Any:
+        return expr.Attr(self.base.expr(code), "__code__")
+
+    def read(self, frame: FrameValues) -> Any:
+        return self.base.read(frame).__code__
+
+    def describe(self) -> str:
+        return f"code of {self.base.owner()}"
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultSource(FunctionPartSource):
+    """One positional default of a function: `f.__defaults__[index]`."""
+
+    index: int
+
+    def name(self) -> str:
+        return f"{self.base.name()}.__defaults__[{self.index}]"
+
+    def expr(self, code: CodeType | None = None) -> Any:
+        return expr.Item(expr.Attr(self.base.expr(code), "__defaults__"), expr.Const(self.index))
+
+    def read(self, frame: FrameValues) -> Any:
+        return self.base.read(frame).__defaults__[self.index]
+
+    def describe(self) -> str:
+        return f"default {self.index} of {self.base.owner()}"
+
+
+@dataclass(frozen=True, slots=True)
+class KwDefaultSource(FunctionPartSource):
+    """One keyword-only default of a function: `f.__kwdefaults__['k']`."""
+
+    parameter: str
+
+    def name(self) -> str:
+        return f"{self.base.name()}.__kwdefaults__[{self.parameter!r}]"
+
+    def expr(self, code: CodeType | None = None) -> Any:
+        return expr.Item(expr.Attr(self.base.expr(code), "__kwdefaults__"), expr.Const(self.parameter))
+
+    def read(self, frame: FrameValues) -> Any:
+        return self.base.read(frame).__kwdefaults__[self.parameter]
+
+    def describe(self) -> str:
+        return f"default {self.parameter} of {self.base.owner()}"
+
+
+@dataclass(frozen=True, slots=True)
+class CellSource(FunctionPartSource):
+    """The contents of one closure cell of a function: `f.__closure__[index].cell_contents`."""
+
+    index: int
+
+    def name(self) -> str:
+        return f"{self.base.name()}.__closure__[{self.index}].cell_contents"
+
+    def expr(self, code: CodeType | None = None) -> Any:
+        cell = expr.Item(expr.Attr(self.base.expr(code), "__closure__"), expr.Const(self.index))
+        return expr.Attr(cell, "cell_contents")
+
+    def read(self, frame: FrameValues) -> Any:
+        return self.base.read(frame).__closure__[self.index].cell_contents
+
+    def describe(self) -> str:
+        return f"closure variable {self.index} of {self.base.owner()}"

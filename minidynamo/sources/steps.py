@@ -1,0 +1,180 @@
+"""Attributes, items, keys, types, weak references: one step from a base."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from minidynamo import exc, static_access
+from minidynamo.literals import Ref, literal
+from minidynamo.pycode import expr
+from minidynamo.sources.base import ChainedSource, FrameValues, Source
+from minidynamo.sources.roots import LocalSource
+
+# Attributes that the type of their owner keeps itself; their plain spelling is readable and runs C code only.
+PLAIN_MEMBERS = frozenset(
+    {"__dict__", "__globals__", "__func__", "__self__", "_parameters", "_buffers", "_modules"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AttrSource(ChainedSource):
+    """An attribute, read statically: `___attr(x, 'k')`, or `x.k` for the structural ones in PLAIN_MEMBERS."""
+
+    member: str
+
+    def name(self) -> str:
+        if self.member in PLAIN_MEMBERS:
+            return f"{self.base.name()}.{self.member}"
+        return f"___attr({self.base.name()}, {self.member!r})"
+
+    def expr(self, code: CodeType | None = None) -> Any:
+        if self.member == "cell_contents" and isinstance(self.base, LocalSource):
+            return expr.Deref(self.base.local)  # a resume function's cell parameter is one of its cells
+        return expr.Attr(self.base.expr(code), self.member)
+
+    def read(self, frame: FrameValues) -> Any:
+        return static_access.static_attr(self.base.read(frame), self.member)
+
+    def plain_base(self) -> Source | None:
+        return self.base if self.member in PLAIN_MEMBERS else None
+
+    def describe(self) -> str:
+        return f"{self.base.owner()}.{self.member}"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSource(ChainedSource):
+    """`x[key]` on a builtin container whose `__getitem__` is C code (see `item_source`). `key` is a literal
+    or a Ref.
+    """
+
+    key: Any
+
+    def name(self) -> str:
+        return f"{self.base.name()}[{literal(self.key)}]"
+
+    def expr(self, code: CodeType | None = None) -> Any:
+        return expr.Item(self.base.expr(code), _key_expr(self.key))
+
+    def read(self, frame: FrameValues) -> Any:
+        return self.base.read(frame)[_key(self.key)]
+
+    def plain_base(self) -> Source | None:
+        return self.base
+
+    def describe(self) -> str:
+        return f"{self.base.owner()}[{literal(self.key)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class DictItemSource(ChainedSource):
+    """An item of a dict subclass, overrides and `__missing__` bypassed: `___dict_item(d, key)`."""
+
+    key: Any
+
+    def name(self) -> str:
+        return f"___dict_item({self.base.name()}, {literal(self.key)})"
+
+    def expr(self, code: CodeType | None = None) -> Any:
+        return expr.Call(expr.Const(dict.__getitem__), (self.base.expr(code), _key_expr(self.key)))
+
+    def read(self, frame: FrameValues) -> Any:
+        return static_access.dict_item(self.base.read(frame), _key(self.key))
+
+    def describe(self) -> str:
+        return f"{self.base.owner()}[{literal(self.key)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class DictKeySource(ChainedSource):
+    """The key at one position of a dict's iteration order."""
+
+    index: int
+
+    def name(self) -> str:
+        return f"___dict_key({self.base.name()}, {self.index})"
+
+    def expr(self, code: CodeType | None = None) -> Any:
+        keys = expr.Call(expr.Const(list), (self.base.expr(code),))
+        return expr.Item(keys, expr.Const(self.index))
+
+    def read(self, frame: FrameValues) -> Any:
+        return static_access.dict_key(self.base.read(frame), self.index)
+
+    def describe(self) -> str:
+        return f"key {self.index} of {self.base.owner()}"
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSource(ChainedSource):
+    """The exact type of a value."""
+
+    def name(self) -> str:
+        return f"___type({self.base.name()})"
+
+    def expr(self, code: CodeType | None = None) -> Any:
+        return expr.Call(expr.Const(type), (self.base.expr(code),))
+
+    def read(self, frame: FrameValues) -> Any:
+        return type(self.base.read(frame))
+
+    def describe(self) -> str:
+        return f"type of {self.base.owner()}"
+
+
+@dataclass(frozen=True, slots=True)
+class WeakRefSource(ChainedSource):
+    """The object that a `weakref.ref` points to."""
+
+    def name(self) -> str:
+        return f"___weakref_target({self.base.name()})"
+
+    def expr(self, code: CodeType | None = None) -> Any:
+        return expr.Call(self.base.expr(code), ())
+
+    def read(self, frame: FrameValues) -> Any:
+        return self.base.read(frame)()
+
+    def plain_base(self) -> Source | None:
+        return self.base
+
+    def describe(self) -> str:
+        return f"target of {self.base.owner()}"
+
+
+_CONTAINERS = (list, tuple, dict, str, bytes, bytearray, range)
+_C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
+
+
+def has_plain_items(cls: type) -> bool:
+    """Whether `x[k]` on an exact `cls` runs C code only and has no effect: no override, no `__missing__`."""
+    return (
+        any(static_access.is_subtype(cls, container) for container in _CONTAINERS)
+        and type(static_access.type_lookup(cls, "__getitem__")) in _C_METHODS
+        and static_access.type_lookup(cls, "__missing__") is None
+    )
+
+
+def item_source(base: Source, key: object, container: object) -> ItemSource | DictItemSource:
+    """The source of `container[key]`; `key` is a literal or a Ref. Raises Unsupported for no builtin
+    container.
+    """
+    cls = type(container)
+    if has_plain_items(cls):
+        return ItemSource(base, key)
+    if static_access.is_subtype(cls, dict):
+        return DictItemSource(base, key)
+    raise exc.Unsupported(
+        f"items of {cls.__name__} are read by its own __getitem__, which a guard cannot run"
+    )
+
+
+def _key(key: object) -> Any:
+    return key.resolve() if isinstance(key, Ref) else key
+
+
+def _key_expr(key: object) -> Any:
+    return expr.Const(_key(key))

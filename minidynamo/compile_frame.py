@@ -14,16 +14,16 @@ from .backends.registry import Backend
 from .cache import EntryHandle, Validity
 from .events import Where
 from .exc import BackendCompilerFailed, Unsupported
+from .first_run import compare_first_run
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
 from .pycode.expr import source
 from .pycode.lift import lift
 from .pycode.lower import assemble
 from .pycode.resume import is_resume_code
-from .pycode.verify import verify
 from .reasons import Why
 from .sources import FrameValues
-from .translate.capture import Break, Capture
+from .translate.capture import Break, Capture, Return
 from .translate.emit import Output, emit
 from .translate.root import translate
 
@@ -131,9 +131,9 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
     output = emit(capture, inp.code, compiled)
     stages.done("emit", statements=len(output.body))
     code = assemble(inp.code, output.body)
-    if config.verify:
-        verify(code)
     stages.done("assemble", bytes=len(code.co_code))
+    if config.verify and capture.comparable and output.rerunnable and isinstance(capture.exit, Return):
+        compare_first_run(inp.code, code, inp.values)
     validity = Validity()
     check = CheckFunctionManager(
         capture.guards + backend_guards,
@@ -198,6 +198,7 @@ def record(inp: FrameInput, opts: Options, capture: Capture, output: Output, che
 
 def unsupported_error(function: str, reason: Why, where: Where) -> Unsupported:
     """What `nopython=True` raises: where, the source line, what was met, what to do."""
+    reason = reason.inner or reason
     line = linecache.getline(where.filename, where.line).strip()
     shown = f"\n    {line}" if line else ""
     inside = "" if where.function == function else f" (inside {where.function}, which {function} calls)"

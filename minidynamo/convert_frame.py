@@ -12,9 +12,11 @@ from .backends.registry import Backend
 from .cache import SKIP, SKIP_SUBTREE, OptimizeContext, cache_entries
 from .compile_frame import FrameInput, GuardedCode, Options, compile_frame, unsupported_error
 from .exc import BackendCompilerFailed, InternalError, RecompileError, Unsupported
+from .guards.check_fn import flat_names
 from .misses import limit_reached, recompiles, seen, warn
 from .reasons import BACKEND_FAILED, SKIP_ARGUMENT, SKIP_INTERNAL, Why, why
 from .rules.trace_rules import frame_policy, library_of
+from .sources import check_local_name
 from .translate.plan import SkipFrame
 
 Answer = GuardedCode | int | None  # what the native hook takes: an entry, a mark, or None (plain Python this time)
@@ -40,6 +42,8 @@ def convert_frame_assert(compiler_fn: Backend, one_graph: bool = True) -> Callab
         policy = frame_policy(frame.code)
         if policy is not None:
             return _skip(frame, SkipFrame(policy), one_graph)
+        for name in flat_names(frame.code):
+            check_local_name(name)
         about = seen(frame.code)
         others = [e for e in cache_entries(frame.code) if e.key is ctx.key]
         if others:

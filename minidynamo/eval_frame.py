@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import types
 import weakref
@@ -21,14 +22,15 @@ from .cache import (
     reset_all,
     set_convert_frame,
     set_rerun_callback,
-    swap_active,
 )
 from .cache import cache_entries as _entries_of_code
-from .compile_frame import FrameInput
+from .compile_frame import FrameInput, unsupported_error
 from .convert_frame import convert_frame
 from .exc import InvalidBackend
 from .guards.check_fn import flat_names
 from .misses import forget, rerun_succeeded
+from .reasons import SKIP_GENERATOR, why
+from .rules.trace_rules import GENERATOR_LIKE
 from .sources import FrameValues
 
 _keys: weakref.WeakValueDictionary[Any, CompileKey] = weakref.WeakValueDictionary()
@@ -90,38 +92,43 @@ def _with_options(backend: Backend, mode: str | None, options: dict[str, Any] | 
     return Backend(backend.name, lambda gm, inputs: compiler_fn(gm, inputs, **given)), given  # type: ignore[call-arg]
 
 
-class Optimizer:
+class Optimizer(OptimizeContext):
     """What `optimize(...)` gives: a decorator, and a context manager inside which every frame is a candidate."""
 
-    def __init__(self, ctx: OptimizeContext | None) -> None:
-        self.ctx = ctx
-        self._outer: list[OptimizeContext | None] = []
+    def __call__(self, fn: Any) -> Any:
+        """Wrap a function, method, callable object or module. TypeError for anything else; Unsupported for a generator
+        function under `nopython`."""
+        fn = _target(fn)
+        code = getattr(fn, "__code__", None)
+        if self.nopython and isinstance(code, types.CodeType) and code.co_flags & GENERATOR_LIKE:
+            where = events.Where(code.co_filename, code.co_firstlineno, code.co_qualname)
+            raise unsupported_error(code.co_qualname, why(SKIP_GENERATOR), where)
+        if isinstance(fn, (classmethod, staticmethod)):
+            return type(fn)(OptimizedFunction(fn.__func__, self))
+        if isinstance(fn, property):
+            parts = (OptimizedFunction(part, self) if part is not None else None for part in (fn.fget, fn.fset, fn.fdel))
+            return property(*parts, doc=fn.__doc__)
+        return OptimizedFunction(fn, self)
+
+
+class NoOptimizer(contextlib.nullcontext[None]):
+    """What `optimize(disable=True)` gives: it leaves functions as they are."""
 
     def __call__(self, fn: Any) -> Any:
-        """Wrap a function, method, callable object or module. TypeError for anything else."""
-        if isinstance(fn, OptimizedFunction):
-            fn = fn.__wrapped__
-        if isinstance(fn, type) or not (callable(fn) or isinstance(fn, (classmethod, staticmethod, property))):
-            kind = f"the class {fn.__name__}" if isinstance(fn, type) else f"an object of type {type(fn).__name__}"
-            raise TypeError(
-                f"minidynamo.optimize takes a function, method, callable object or nn.Module, not {kind}; "
-                "decorate the methods to be captured"
-            )
-        if self.ctx is None:
-            return fn
-        if isinstance(fn, (classmethod, staticmethod)):
-            return type(fn)(OptimizedFunction(fn.__func__, self.ctx))
-        if isinstance(fn, property):
-            parts = (OptimizedFunction(part, self.ctx) if part is not None else None for part in (fn.fget, fn.fset, fn.fdel))
-            return property(*parts, doc=fn.__doc__)
-        return OptimizedFunction(fn, self.ctx)
+        return _target(fn)
 
-    def __enter__(self) -> Optimizer:
-        self._outer.append(swap_active(self.ctx))
-        return self
 
-    def __exit__(self, *exc_info: object) -> None:
-        swap_active(self._outer.pop())
+def _target(fn: Any) -> Any:
+    """The thing to wrap: an optimized function is unwrapped. TypeError for what cannot be called like a function."""
+    if isinstance(fn, OptimizedFunction):
+        fn = fn.__wrapped__
+    if isinstance(fn, type) or not (callable(fn) or isinstance(fn, (classmethod, staticmethod, property))):
+        kind = f"the class {fn.__name__}" if isinstance(fn, type) else f"an object of type {type(fn).__name__}"
+        raise TypeError(
+            f"minidynamo.optimize takes a function, method, callable object or nn.Module, not {kind}; "
+            "decorate the methods to be captured"
+        )
+    return fn
 
 
 def optimize(
@@ -134,7 +141,7 @@ def optimize(
     disable: bool = False,
     guard_fail_fn: Callable[[Any], Any] | None = None,
     isolate: bool = False,
-) -> Optimizer:
+) -> Optimizer | NoOptimizer:
     """Capture the decorated function into graphs for `backend`.
 
     backend: a registered name, or a callable `(gm: torch.fx.GraphModule, example_inputs: list[Tensor]) -> callable`
@@ -155,13 +162,13 @@ def optimize(
     found = lookup_backend(backend)
     bound, given = _with_options(found, mode, options)
     if disable or config.disable:
-        return Optimizer(None)
-    ctx = OptimizeContext(_compile_key(found, dynamic, given, isolate), nopython)
+        return NoOptimizer()
+    ctx = Optimizer(_compile_key(found, dynamic, given, isolate), nopython)
     ctx.convert = convert_frame(bound, one_graph=nopython)
     ctx.backend = bound
     if guard_fail_fn is not None:
         ctx.guard_fail_fn = guard_fail_fn
-    return Optimizer(ctx)
+    return ctx
 
 
 def compile(

@@ -15,10 +15,10 @@ class Unsupported(MinidynamoError):
     Raised inside `translate` by `unimplemented`/`tx.unsupported`; reaches the user only under `nopython=True`.
     """
 
-    def __init__(self, message: str, reason: object = None) -> None:
+    def __init__(self, message: str, reason: object = None, where: Any = None) -> None:
         super().__init__(message)
         self.reason = reason
-        self.where: Any = None
+        self.where = where
 
 
 class InternalError(MinidynamoError):

@@ -102,8 +102,8 @@ class _RefTable:
             return weakref.ref(obj, dead)
         except TypeError:
             raise exc.Unsupported(
-                f"a {type(obj).__name__} object is used as a key that guards must name, but it has no weak references "
-                "and no literal form"
+                f"a {type(obj).__name__} object is used as a key that guards must name, but it has no weak "
+                "references and no literal form"
             ) from None
 
     def __getitem__(self, number: int) -> Any:
@@ -168,7 +168,7 @@ def _torch_singleton(value: object) -> str:
 _PRINTERS: dict[type, Callable[[Any], str]] = {
     type(None): repr,
     bool: repr,
-    type(Ellipsis): repr,
+    type(Ellipsis): lambda v: "...",
     type(NotImplemented): lambda v: "___NotImplemented",
     int: _int,
     float: _float,
@@ -262,8 +262,8 @@ def parse_literal(node: ast.expr) -> Any:
     match node:
         case ast.Constant(value):
             return value
-        case ast.UnaryOp(ast.USub(), ast.Constant(value)) if type(value) in (int, float):
-            return -value
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)) if type(number) is not bool:
+            return -number
         case ast.Tuple(items):
             return tuple(parse_literal(item) for item in items)
         case ast.Call(ast.Name(name), args, []) if name in CONSTRUCTORS:
@@ -295,8 +295,8 @@ def same(value: object, expected: object) -> bool:
         return False
     if cls is float:
         return _same_float(value, expected)  # type: ignore[arg-type]
-    if isinstance(expected, tuple):
-        return len(value) == len(expected) and all(map(same, value, expected))  # type: ignore[arg-type]
+    if isinstance(value, tuple) and isinstance(expected, tuple):
+        return len(value) == len(expected) and all(map(same, value, expected))
     return is_literal(value) and literal(value) == literal(expected)
 
 

@@ -25,6 +25,7 @@ class Why:
 
     reason: Reason
     text: str
+    inner: Why | None = None  # for a break that was met inside an inlined call: what was met there
 
     @property
     def code(self) -> str:
@@ -32,7 +33,7 @@ class Why:
 
     @property
     def hint(self) -> str:
-        return self.reason.hint
+        return self.reason.hint if self.inner is None else self.inner.hint
 
     def __str__(self) -> str:
         return f"{self.text} [{self.code}]"

@@ -1,5 +1,7 @@
 #include "context.h"
 
+#include "thread.h"
+
 static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *key = NULL;
@@ -57,6 +59,7 @@ static int context_traverse(PyObject *op, visitproc visit, void *arg)
     MdContext *self = (MdContext *)op;
     Py_VISIT(self->key);
     Py_VISIT(self->dict);
+    Py_VISIT(self->outer);
     return 0;
 }
 
@@ -65,6 +68,7 @@ static int context_clear(PyObject *op)
     MdContext *self = (MdContext *)op;
     Py_CLEAR(self->key);
     Py_CLEAR(self->dict);
+    Py_CLEAR(self->outer);
     return 0;
 }
 
@@ -84,6 +88,51 @@ static PyObject *context_repr(PyObject *op)
     MdContext *self = (MdContext *)op;
     return PyUnicode_FromFormat("<OptimizeContext key=%R nopython=%s>", self->key, self->nopython ? "True" : "False");
 }
+
+/* In C, so that no Python frame of ours runs while the context is being switched on or off. */
+static PyObject *context_enter(PyObject *op, PyObject *Py_UNUSED(unused))
+{
+    MdContext *self = (MdContext *)op;
+    if (self->outer == NULL && (self->outer = PyList_New(0)) == NULL) {
+        return NULL;
+    }
+    PyObject *before = md_py_swap_active(NULL, op);
+    if (before == NULL) {
+        return NULL;
+    }
+    if (PyList_Append(self->outer, before) < 0) {
+        Py_XDECREF(md_py_swap_active(NULL, before));
+        Py_DECREF(before);
+        return NULL;
+    }
+    Py_DECREF(before);
+    return Py_NewRef(op);
+}
+
+static PyObject *context_exit(PyObject *op, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
+{
+    MdContext *self = (MdContext *)op;
+    Py_ssize_t depth = self->outer != NULL ? PyList_GET_SIZE(self->outer) : 0;
+    if (depth == 0) {
+        PyErr_SetString(PyExc_RuntimeError, "minidynamo: the context is left more often than it was entered");
+        return NULL;
+    }
+    PyObject *before = Py_NewRef(PyList_GET_ITEM(self->outer, depth - 1));
+    int failed = PyList_SetSlice(self->outer, depth - 1, depth, NULL);
+    PyObject *inner = failed < 0 ? NULL : md_py_swap_active(NULL, before);
+    Py_DECREF(before);
+    if (inner == NULL) {
+        return NULL;
+    }
+    Py_DECREF(inner);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef context_methods[] = {
+    {"__enter__", context_enter, METH_NOARGS, "make this context active in this thread"},
+    {"__exit__", (PyCFunction)(void (*)(void))context_exit, METH_FASTCALL, "make the one before active again"},
+    {0},
+};
 
 static PyMemberDef context_members[] = {
     {"key", T_OBJECT_EX, offsetof(MdContext, key), READONLY, "the CompileKey whose entries are used and made"},
@@ -108,6 +157,7 @@ PyTypeObject MdContext_Type = {
     .tp_traverse = context_traverse,
     .tp_clear = context_clear,
     .tp_repr = context_repr,
+    .tp_methods = context_methods,
     .tp_members = context_members,
     .tp_getset = context_getset,
     .tp_dictoffset = offsetof(MdContext, dict),

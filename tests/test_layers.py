@@ -27,6 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("convert_frame",),
     ("misses",),
     ("compile_frame",),
+    ("first_run",),
     ("backends", "openreg"),
     ("translate",),
     ("rules",),

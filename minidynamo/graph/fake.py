@@ -207,11 +207,12 @@ _CONSTANTS = (bool, int, float, complex, str, type(None), torch.dtype, torch.dev
 
 
 def _check_unchanged(op: Any, result: Result, inputs: list[tuple[TensorMeta, torch.Tensor]], before: list[tuple[Any, ...]]) -> None:
-    """Raise MutatesMeta if an input is not what it was. A new history of a returned input is no such change."""
+    """Raise MutatesMeta if an input is not what it was. A history that a returned input gains is no such change."""
     after = []
     for (given, tensor), old in zip(inputs, before, strict=True):
         new = _shown(tensor)
-        if new == old or (_but_history(new) == _but_history(old) and result == new[0]):
+        gained = new[0].requires_grad and not old[0].requires_grad and _but_history(new) == _but_history(old)
+        if new == old or (gained and result == new[0]):
             continue
         after.append((given, new[0]))
     if after:

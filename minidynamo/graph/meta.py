@@ -33,7 +33,7 @@ _SPECIAL = {f"__{name}__": getattr(operator, f"__{name}__") for name in (
     "iadd isub imul itruediv ifloordiv imod iand ior ixor ipow getitem setitem"
 ).split()}  # fmt: skip
 _SWAPPED = {f"__r{name}__": getattr(operator, f"__{name}__") for name in (
-    "add mul truediv floordiv mod pow matmul and or xor lshift rshift"
+    "add mul floordiv mod pow matmul and or xor lshift rshift"
 ).split()}  # fmt: skip
 
 

@@ -337,15 +337,19 @@ def true_divide(grad_mode: bool, input: Any, other: Any) -> TensorMeta:
     return div(grad_mode, need_tensor(input), other)
 
 
+@meta_rule(("method", "__rtruediv__"), ("method", "__rdiv__"))
+def rtruediv(grad_mode: bool, input: Any, other: Any) -> TensorMeta:
+    """other / input, which torch computes as input.reciprocal() * other."""
+    x = need_tensor(input)
+    check_kind(x.dtype, "bifc")
+    inverse = elementwise(grad_mode, (x,), floating(x.dtype))
+    return elementwise(grad_mode, (inverse, other), result_dtype(inverse, other))
+
+
 @meta_rule(operator.truediv)
 def truediv(grad_mode: bool, input: Any, other: Any) -> TensorMeta:
-    """input / other. `number / tensor` is `tensor.reciprocal() * number`."""
-    if is_tensor(input):
-        return div(grad_mode, input, other)
-    dtype = floating(need_tensor(other).dtype)
-    check_kind(other.dtype, "bifc")
-    inverse = elementwise(grad_mode, (other,), dtype)
-    return elementwise(grad_mode, (inverse, input), result_dtype(inverse, input))
+    """input / other; a number on the left leaves it to the tensor's reflected method."""
+    return div(grad_mode, input, other) if is_tensor(input) else rtruediv(grad_mode, other, input)
 
 
 meta_rule(operator.itruediv)(operator_in_place_form(div_, truediv))

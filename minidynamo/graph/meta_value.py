@@ -93,7 +93,7 @@ class TensorMeta:
     def make_empty(self) -> torch.Tensor:
         """A tensor with this metadata and undefined data: real, or fake inside a FakeTensorMode.
 
-        A non-leaf is built as a view of a non-leaf, so that in-place operators see what they would see in the program.
+        A non-leaf is built with a history, so that in-place operators see what they would see in the program.
         Raises Unknown for layouts other than strided.
         """
         if self.layout is not torch.strided:
@@ -102,10 +102,14 @@ class TensorMeta:
             tensor = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=self.device)
             tensor.requires_grad_(self.requires_grad)
             return torch.nn.Parameter(tensor, self.requires_grad) if self.is_parameter else tensor
-        extent = 1 + sum((size - 1) * step for size, step in zip(self.shape, self.stride, strict=True))
         with torch.enable_grad():
-            leaf = torch.empty((0 if 0 in self.shape else extent,), dtype=self.dtype, device=self.device)
-            return leaf.requires_grad_().clone().as_strided(self.shape, self.stride)
+            leaf = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=self.device)
+            copy = leaf.requires_grad_().clone()
+            if tuple(copy.stride()) == self.stride:
+                return copy
+            extent = 0 if 0 in self.shape else 1 + sum((n - 1) * step for n, step in zip(self.shape, self.stride, strict=True))
+            flat = torch.empty(extent, dtype=self.dtype, device=self.device)
+            return flat.requires_grad_().clone().as_strided(self.shape, self.stride)
 
 
 class MetaError(MinidynamoError):

@@ -87,6 +87,8 @@ class GuardBuilder:
 
     def emit(self, guard: Guard, kind: str, path: Source, *literals: Any, expected: str) -> None:
         """Appends one row, after the rows that make its text safe."""
+        if kind == "DICT_NOT_CONTAINS" and path == GlobalsSource() and type(literals[0]) is str:
+            kind = "GLOBAL_ABSENT"  # one fact has one row
         row = GuardRow(kind, path, literals)
         for source in row.paths():
             self._make_safe(guard, source)
@@ -142,7 +144,7 @@ class GuardBuilder:
         self._type(guard, guard.origin)
 
     def ID_MATCH(self, guard: Guard) -> None:
-        """The same object. InternalError where no weak reference can tell that it died (see `can_id_match`)."""
+        """The same object. InternalError where nothing can tell that it died (see `can_id_match`)."""
         value = self.get(guard.origin, guard)
         if _is_singleton(value):
             self.emit(guard, "CONSTANT_MATCH", guard.origin, value, expected=literal(value))

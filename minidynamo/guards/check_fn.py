@@ -164,8 +164,8 @@ class CheckFunctionManager:
             )
         made_by = f", needed by {failure.user[0]}:{failure.user[1]}" if failure.user else ""
         raise exc.InternalError(
-            f"guard `{failure.part}` of {self._place()}{made_by} does not hold on the frame it was made from: "
-            f"expected {failure.expected}, found {failure.actual}"
+            f"guard `{failure.part}` of {self._place()}{made_by} does not hold on the frame it was made "
+            f"from: expected {failure.expected}, found {failure.actual}"
         )
 
     def _place(self) -> str:

@@ -55,7 +55,7 @@ def check_name(obj: object, name: str) -> bool:
     return type(value) is str and value == name
 
 
-_ITERATORS = (type(iter(())), type(iter([])), type(iter(range(0))), type(iter("")))
+_ITERATORS: tuple[type, ...] = (type(iter(())), type(iter([])), type(iter(range(0))), type(iter("")))
 
 
 def iterator_len(iterator: Any) -> int:
@@ -76,7 +76,7 @@ def weakref_target(ref: Any) -> Any:
 
 
 def check_dict_keys(mapping: Any, expected: tuple[Any, ...]) -> bool:
-    """mapping is a dict with exactly these keys in this order; keys are compared as constants or by identity."""
+    """mapping is a dict with exactly these keys in this order, compared as constants or by identity."""
     if dict.__len__(mapping) != len(expected):
         return False
     return all(map(same, dict_keys(mapping), expected))
@@ -150,7 +150,7 @@ def check_tensors(
     sizes: tuple[int | None, ...],
     strides: tuple[int | None, ...],
 ) -> bool:
-    """The tensor has exactly this metadata; None in sizes or strides admits any value. False for no tensor."""
+    """The tensor has exactly this metadata; None in sizes or strides admits any. False for no tensor."""
     if id(type(obj)) != type_id:
         return False
     try:
@@ -171,7 +171,7 @@ def _fits(actual: tuple[int | None, ...], expected: tuple[int | None, ...]) -> b
 
 
 def tensor_mismatch(obj: object, *expected: Any) -> str:
-    """Why `check_tensors(obj, *expected)` is False, naming the first part that differs; '' when it is True."""
+    """Why `check_tensors(obj, *expected)` is False: the first part that differs; '' when it is True."""
     if id(type(obj)) != expected[0]:
         return f"type id {expected[0]} -> {type(obj).__name__}"
     try:

@@ -44,6 +44,7 @@ from minidynamo.sources import (
     StrideSource,
     TypeSource,
     WeakRefSource,
+    is_local_name,
 )
 
 _HOLE = "___hole_"
@@ -117,7 +118,7 @@ def parse_path(node: ast.expr) -> Source:
     match node:
         case ast.Name("___globals"):
             return GlobalsSource()
-        case ast.Name(name) if not name.startswith("___"):
+        case ast.Name(name) if is_local_name(name):
             return LocalSource(name)
         case ast.Subscript(ast.Name(root), ast.Constant(key)) if root in _NAMESPACES and type(key) is str:
             return _NAMESPACES[root](key)
@@ -202,12 +203,13 @@ class _Holes(ast.NodeTransformer):
     def _call(self, node: ast.AST) -> ast.AST:
         match node:
             case ast.Call(ast.Name(function), args, []) if function in RELATION_FUNCTIONS:
-                return ast.Call(ast.Name(function, ast.Load()), [self.visit(arg) for arg in args], [])
+                visited: Any = [self.visit(arg) for arg in args]
+                return ast.Call(ast.Name(function, ast.Load()), visited, [])
         raise NotALiteral(ast.dump(node))
 
 
 RELATION_FUNCTIONS = frozenset({"___max", "___min"})
-_RELATION_NODES = (ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Constant)
+_RELATION_NODES: tuple[type[ast.AST], ...] = (ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Constant)
 _RELATION_NODES += (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
 
 

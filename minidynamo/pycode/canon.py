@@ -1,8 +1,9 @@
 """The canonical instruction set: one row an instruction, the same on every supported CPython.
 
-Names and meanings follow CPython; where the versions differ the row's text says which meaning holds. NULL on the stack is explicit
-(PUSH_NULL) and the depth of the stack at the beginning of every original instruction is CPython's own. Effects are the change of the
-stack's depth, as a number or as a function of the argument; `jump_effect` is that of the taken branch.
+Names and meanings follow CPython; where the versions differ the row's text says which meaning holds. NULL on
+the stack is explicit (PUSH_NULL) and the depth of the stack at the beginning of every original instruction is
+CPython's own. Effects are the change of the stack's depth, as a number or as a function of the argument;
+`jump_effect` is that of the taken branch.
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ _row(
     "WITH_EXCEPT_START",
     "int",
     1,
-    "push exit(type, e, traceback): e is the top, exit the arg-th from the top (a self or NULL next if arg is 5)",
+    "push exit(type, e, traceback): e on top, exit the arg-th from there (with a self or NULL if arg is 5)",
 )
 _row("PUSH_EXC_INFO", "none", 1, "e -> previous handled exception, e; e is being handled now")
 _row("POP_EXCEPT", "none", -1, "pop the exception that is being handled from here on")

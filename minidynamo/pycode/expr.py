@@ -1,7 +1,7 @@
 """Values that describe code to emit: expressions and statements, and one printer for both.
 
-They are frozen and know nothing of any CPython; `lower` turns them into bytecode. An expression leaves exactly one value on the stack, a
-statement none.
+They are frozen and know nothing of any CPython; `lower` turns them into bytecode. An expression leaves
+exactly one value on the stack, a statement none.
 """
 
 from __future__ import annotations
@@ -126,13 +126,15 @@ class Slice(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Function(Expr):
-    """A function of the current globals. `closure` is a tuple of cells, the others are what MAKE_FUNCTION takes."""
+    """A function of the current globals. `closure` is a tuple of cells, the others are what MAKE_FUNCTION
+    takes."""
 
     code: Expr
     defaults: Expr | None = None
     kwdefaults: Expr | None = None
     annotations: Expr | None = None
     closure: Expr | None = None
+    annotate: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +192,8 @@ class Return(Stmt):
 
 @dataclass(frozen=True, slots=True)
 class Branch(Stmt):
-    """Push the operand; if the canonical conditional jump `opname` jumps run `taken`, else `fallthrough`. Both may fall off their
-    end and then meet behind the statement."""
+    """Push the operand; if the canonical conditional jump `opname` jumps run `taken`, else `fallthrough`.
+    Both may fall off their end and then meet behind the statement."""
 
     opname: str
     operands: tuple[Expr, ...]
@@ -201,8 +203,8 @@ class Branch(Stmt):
 
 @dataclass(frozen=True, slots=True)
 class IterBranch(Stmt):
-    """Advance `iterator` (it must be an iterator) once: `more` runs with the next value in local `item_name`, `done` at the end. The
-    iterator is in local `iter_name` in both."""
+    """Advance `iterator` (it must be an iterator) once: `more` runs with the next value in local `item_name`,
+    `done` at the end. The iterator is in local `iter_name` in both."""
 
     iterator: Expr
     more: Body
@@ -213,7 +215,8 @@ class IterBranch(Stmt):
 
 @dataclass(frozen=True, slots=True)
 class Rescue(Stmt):
-    """Run `body`; if it raises an instance of Exception, drop that and return `value`. Other exceptions propagate unchanged."""
+    """Run `body`; if it raises an instance of Exception, drop that and return `value`. Other exceptions
+    propagate unchanged."""
 
     body: Body
     value: Expr
@@ -221,8 +224,9 @@ class Rescue(Stmt):
 
 @dataclass(frozen=True, slots=True)
 class Catch(Stmt):
-    """Run `body`; if it raises anything, put the exception into local `name` and run `handler`. The exception does not become the
-    handled one (`sys.exc_info()` is unchanged), so `handler` can hand it to a resume function at the user's own handler."""
+    """Run `body`; if it raises anything, put the exception into local `name` and run `handler`. The exception
+    does not become the handled one (`sys.exc_info()` is unchanged), so `handler` can hand it to a resume
+    function at the user's own handler."""
 
     body: Body
     name: str
@@ -231,8 +235,8 @@ class Catch(Stmt):
 
 @dataclass(frozen=True, slots=True)
 class Handling(Stmt):
-    """Run `body` while `exception` is the handled one, as in an except clause; afterwards the one before is. An exception of `body`
-    passes on with the handled one restored."""
+    """Run `body` while `exception` is the handled one, as in an except clause; afterwards the one before is.
+    An exception of `body` passes on with the handled one restored."""
 
     exception: Expr
     body: Body
@@ -284,10 +288,18 @@ def _op(e: Op | Effect) -> str:
 
 
 def _function(e: Function) -> str:
-    return (
-        f"function({source(e.code)}{_optional('defaults', e.defaults)}{_optional('kwdefaults', e.kwdefaults)}"
-        f"{_optional('annotations', e.annotations)}{_optional('closure', e.closure)})"
-    )
+    parts = ("defaults", "kwdefaults", "annotations", "closure", "annotate")
+    return f"function({source(e.code)}{''.join(_optional(part, getattr(e, part)) for part in parts)})"
+
+
+def _branch(s: Branch) -> str:
+    test = s.opname.removeprefix("POP_JUMP_IF_").lower()
+    return f"if {test}({_args(s.operands)}):\n{_block(s.taken)}\nelse:\n{_block(s.fallthrough)}"
+
+
+def _iter_branch(s: IterBranch) -> str:
+    head = f"{s.iter_name} = {source(s.iterator)}\nif more({s.iter_name}) as {s.item_name}:"
+    return f"{head}\n{_block(s.more)}\nelse:\n{_block(s.done)}"
 
 
 _PRINTERS: dict[type, Callable[[Any], str]] = {
@@ -318,12 +330,8 @@ _PRINTERS: dict[type, Callable[[Any], str]] = {
     Effect: _op,
     Delete: lambda s: f"del {s.name}",
     Return: lambda s: f"return {source(s.value)}",
-    Branch: lambda s: (
-        f"if {s.opname.removeprefix('POP_JUMP_IF_').lower()}({_args(s.operands)}):\n{_block(s.taken)}\nelse:\n{_block(s.fallthrough)}"
-    ),
-    IterBranch: lambda s: (
-        f"{s.iter_name} = {source(s.iterator)}\nif more({s.iter_name}) as {s.item_name}:\n{_block(s.more)}\nelse:\n{_block(s.done)}"
-    ),
+    Branch: _branch,
+    IterBranch: _iter_branch,
     Rescue: lambda s: f"try:\n{_block(s.body)}\nexcept Exception:\n    return {source(s.value)}",
     Catch: lambda s: f"try:\n{_block(s.body)}\ncatch {s.name}:\n{_block(s.handler)}",
     Handling: lambda s: f"handling {source(s.exception)}:\n{_block(s.body)}",
@@ -332,7 +340,7 @@ _PRINTERS: dict[type, Callable[[Any], str]] = {
 
 
 def source(e: Expr | Stmt | Body) -> str:
-    """The value as Python-like text; several lines for statements with blocks and for tuples of statements."""
+    """The value as Python-like text; several lines for blocks and for tuples of statements."""
     if isinstance(e, tuple):
         return "\n".join(map(source, e))
     return _PRINTERS[type(e)](e)

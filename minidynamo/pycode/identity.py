@@ -1,7 +1,8 @@
 """Caches keyed by the identity of an object.
 
-Code objects compare by value, so two functions on different lines, or of different modules, can be equal: a dict keyed by code would
-mix them up. These caches compare identity and hold their keys weakly; an entry goes when its key dies.
+Code objects compare by value, so two functions on different lines, or of different modules, can be equal: a
+dict keyed by code would mix them up. These caches compare identity and hold their keys weakly; an entry goes
+when its key dies.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ V = TypeVar("V")
 
 
 class IdentityCache(Generic[V]):
-    """id(key) -> (weak reference to key, value). A value must not reference its key strongly, or neither ever dies."""
+    """id(key) -> (weak reference to key, value). A value must not reference its key strongly, or neither ever
+    dies."""
 
     __slots__ = ("_rows",)
 

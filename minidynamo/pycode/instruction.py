@@ -12,10 +12,11 @@ class Instruction:
 
     opcode          row number in `canon.CANON`
     opname          name of that row
-    arg             the canonical argument: a name, a constant, a count, an operator symbol such as "+"; None without one
+    arg             the canonical argument: a name, a constant, a count, an operator symbol such as "+"; None
+                    without one
     argval          the same value, for printing
-    offset          byte offset at which the ORIGINAL instruction begins (its prefixes such as EXTENDED_ARG included); -1 for an
-                    instruction that the lift made up
+    offset          byte offset at which the ORIGINAL instruction begins (its prefixes such as EXTENDED_ARG
+                    included); -1 for an instruction that the lift made up
     starts_line     the line number if the instruction is the first one of its line, else None
     is_jump_target  a jump or an exception region leads here
     target          where a jump goes

@@ -1,7 +1,8 @@
 """A code object -> canonical instructions and exception regions.
 
-Lifting changes spelling, never stack layout: at the beginning of every original instruction the canonical stack is CPython's own, in
-depth and order. So a symbolic stack can be handed back to the original bytecode there (`resume`).
+Lifting changes spelling, never stack layout: at the beginning of every original instruction the canonical
+stack is CPython's own, in depth and order. So a symbolic stack can be handed back to the original bytecode
+there (`resume`).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from .versions.base import PREFIX, Operands, Rule
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Instructions [start, end) whose exceptions go to instruction `target`: the stack is cut to `depth`, the number of the raising
-    instruction is pushed if `lasti`, then the exception."""
+    """Instructions [start, end) whose exceptions go to instruction `target`: the stack is cut to `depth`, the
+    number of the raising instruction is pushed if `lasti`, then the exception."""
 
     start: int
     end: int
@@ -39,7 +40,8 @@ class CodeIR:
 
     instructions  in order; those made up by the lift (3.11's loop ends) come last
     regions       in order, not overlapping, in instruction indexes
-    by_offset     byte offset of an original instruction, or of a prefix or no-op before it -> index of its first canonical instruction
+    by_offset     byte offset of an original instruction, or of a prefix or no-op before it -> index of its
+                  first canonical instruction
     """
 
     instructions: tuple[Instruction, ...]
@@ -69,7 +71,8 @@ class CodeIR:
         return offset >= 0 and self.by_offset[offset] == index
 
     def positions(self, code: CodeType, index: int) -> tuple[int | None, int | None, int | None, int | None]:
-        """(line, end line, column, end column) of instruction `index`; `code` is the code object that was lifted."""
+        """(line, end line, column, end column) of instruction `index`; `code` is the code object that was
+        lifted."""
         if not self._positions:
             self._positions.extend(code.co_positions())
         offset = self.instructions[index].offset
@@ -118,14 +121,16 @@ _aliases: IdentityCache[tuple[int, tuple[str, ...]]] = IdentityCache()
 
 
 def alias_slots(code: CodeType, offset: int, names: tuple[str, ...]) -> None:
-    """Say that from byte `offset` on the first slots of `code` go by `names`, its free variables being copied there (see `resume`)."""
+    """Say that from byte `offset` on the first slots of `code` go by `names`, its free variables being copied
+    there (see `resume`)."""
     _aliases.set(code, (offset, names))
 
 
 def lift(code: CodeType) -> CodeIR:
     """The canonical form of `code`. Cached by identity: later calls cost a dict look-up.
 
-    Raises Unsupported for code in which one name means two variables, InternalError for an opcode without rule.
+    Raises Unsupported for code in which one name means two variables, InternalError for an opcode without
+    rule.
     """
     return _cache.get(code) or _cache.set(code, _lift(code))
 
@@ -133,11 +138,12 @@ def lift(code: CodeType) -> CodeIR:
 def _operands(code: CodeType) -> Operands:
     slots = slot_names(code)
     if len(set(slots)) != len(slots) and code.co_flags & CO_OPTIMIZED:
-        # CPython 3.12+: a comprehension's captured variable that is also a free variable of the function around it.
+        # CPython 3.12+: a comprehension's captured variable that is also a free variable of the function
+        # around it.
         twice = sorted({name for name in slots if slots.count(name) > 1})
         raise Unsupported(
-            f"{code.co_filename}:{code.co_firstlineno}: in {code.co_qualname} the name {twice[0]!r} is a comprehension's captured "
-            f"variable and a free variable of the function; rename one of them"
+            f"{code.co_filename}:{code.co_firstlineno}: in {code.co_qualname} the name {twice[0]!r} is "
+            f"both a comprehension's captured variable and a free variable of the function: rename one"
         )
     return Operands(code.co_consts, code.co_names, slots, _cell_slots(code, slots))
 

@@ -1,7 +1,7 @@
 """Which local variables are live: their value can still be read on some path.
 
-The classic backwards data-flow analysis, on bit sets. An instruction in an exception region can go to the handler, whose live locals
-count for it. Cells are not looked at: another function may read them at any time.
+The classic backwards data-flow analysis, on bit sets. An instruction in an exception region can go to the
+handler, whose live locals count for it. Cells are not looked at: another function may read them at any time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Code objects that continue another one at one of its instructions.
 
-A resume code is a prologue, written here, before the ORIGINAL bytecode, byte for byte: all jumps are relative, so it runs at any place.
-The prologue loads the stack from parameters and jumps to the instruction. Locals and cells keep their slots (they are the first
-parameters); only free variables move, by the number of stack parameters, and only then are their instructions rewritten.
+A resume code is a prologue, written here, before the ORIGINAL bytecode, byte for byte: all jumps are
+relative, so it runs at any place. The prologue loads the stack from parameters and jumps to the instruction.
+Locals and cells keep their slots (they are the first parameters); only free variables move, by the number of
+stack parameters, and only then are their instructions rewritten.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ UNBOUND = Unbound()  # passed to a resume function for a local that is unbound
 class FrameState:
     """Where and how to continue.
 
-    offset  byte offset in the ORIGINAL function's code of the instruction to continue at (`Instruction.offset`)
+    offset  byte offset in the ORIGINAL function's code of the instruction to continue at
+            (`Instruction.offset`)
     stack   one item for each stack value, bottom first: True for a value, False for NULL
     bound   the locals that are bound; None if all are. Cells always exist.
     """
@@ -73,7 +75,8 @@ class ResumePoint:
 class ResumeCode:
     """`code` and what to pass to its parameters, in order:
 
-    * a name of co_varnames: its value, or UNBOUND if it is not bound; the cell object if it is a cell variable;
+    * a name of co_varnames: its value, or UNBOUND if it is not bound; the cell object if it is a cell
+    variable;
     * the other cell variables: their cell objects;
     * "___stack{i}": the i-th stack value; instruction numbers are those of the code that stops;
     * "___handled", last, where an exception is being handled: that exception.
@@ -196,8 +199,9 @@ def _entry(raw: bytes) -> int:
 def resume_code(code: CodeType, state: FrameState) -> ResumeCode:
     """The code that continues `code` in `state`, made once for each original (by identity) and state.
 
-    `code` may be a resume code; the result is made from the original all the same. Run it as a function with the globals and the
-    closure of `code`'s function. Raises InternalError for a state that does not fit the code.
+    `code` may be a resume code; the result is made from the original all the same. Run it as a function with
+    the globals and the closure of `code`'s function. Raises InternalError for a state that does not fit the
+    code.
     """
     made = _known(code)
     original = made.original
@@ -207,9 +211,8 @@ def resume_code(code: CodeType, state: FrameState) -> ResumeCode:
         raise InternalError(f"{original.name}: cannot continue at byte {state.offset}: {obstacle}")
     stack_map = original.maps[index] or ""
     if len(stack_map) != len(state.stack):
-        raise InternalError(
-            f"{original.name}: at byte {state.offset} the stack is {len(stack_map)} deep, not {len(state.stack)}"
-        )
+        depths = f"{len(stack_map)} deep, not {len(state.stack)}"
+        raise InternalError(f"{original.name}: at byte {state.offset} the stack is {depths}")
     root = original.root()
     holder = made if root is None or root is code else _known(root)
     key = (state, made.prologue if LASTI in stack_map else 0)
@@ -236,7 +239,8 @@ class _Plan:
     varnames   its local variables: those of the original, its cells, the stack parameters, padding
     arguments  how many of them are parameters
     body       the original bytecode, its free variables shifted if need be
-    moved      free variables are copied to their old slots instead (a shifted slot number would not fit its instruction)
+    moved      free variables are copied to their old slots instead (a shifted slot number would not fit its
+               instruction)
     """
 
     varnames: tuple[str, ...]
@@ -287,12 +291,16 @@ def _build(code: CodeType, made: _Made, state: FrameState, stack_map: str) -> Re
     prologue, consts = b"", original.consts
     while True:  # the prologue holds its own length: once more when that has changed
         length = len(prologue)
-        consts = (*original.consts, (length - made.prologue) // UNIT) if LASTI in stack_map else original.consts
+        consts = (
+            (*original.consts, (length - made.prologue) // UNIT) if LASTI in stack_map else original.consts
+        )
         prologue, test = _prologue(original, state, stack_map, plan, len(original.consts))
         if len(prologue) == length:
             break
     entries = [
-        ExceptionEntry(entry.start + length, entry.end + length, entry.target + length, entry.depth, entry.lasti)
+        ExceptionEntry(
+            entry.start + length, entry.end + length, entry.target + length, entry.depth, entry.lasti
+        )
         for entry in parse_exception_table(original.exceptions)
     ]
     if test is not None:  # the truth test in the prologue may raise: the instruction's own handler takes it
@@ -366,8 +374,8 @@ def _empty_slots(original: Original, state: FrameState) -> Iterator[str]:
 def _stack(state: FrameState, stack_map: str, slots: dict[str, int], number_const: int) -> Iterator[bytes]:
     """Instructions that push the stack, each value leaving its parameter.
 
-    What PUSH_EXC_INFO saved at a handler is the exception that was handled outside of it, so the handlers are entered again in order:
-    each with what the next one saved, the innermost with "___handled".
+    What PUSH_EXC_INFO saved at a handler is the exception that was handled outside of it, so the handlers are
+    entered again in order: each with what the next one saved, the innermost with "___handled".
     """
     handlers = [place for place, kind in enumerate(stack_map) if kind == HANDLED]
     saved_by = dict(zip(handlers, handlers[1:], strict=False))
@@ -375,7 +383,11 @@ def _stack(state: FrameState, stack_map: str, slots: dict[str, int], number_cons
         name = f"___stack{place}"
         if kind == HANDLED:
             source = f"___stack{saved_by[place]}" if place in saved_by else HANDLED_PARAM
-            yield _instruction("LOAD_FAST", slots[source]) + _instruction("PUSH_EXC_INFO") + _instruction("POP_TOP")
+            yield (
+                _instruction("LOAD_FAST", slots[source])
+                + _instruction("PUSH_EXC_INFO")
+                + _instruction("POP_TOP")
+            )
         elif not is_value:
             yield _instruction("PUSH_NULL")
             continue

@@ -46,7 +46,9 @@ def stack_maps(ir: CodeIR) -> tuple[str | None, ...]:
             known = maps[index]
             if known is not None:
                 if len(known) != len(stack):
-                    raise InternalError(f"{ir.instructions[index]}: the stack is {len(known)} and {len(stack)} deep")
+                    raise InternalError(
+                        f"{ir.instructions[index]}: the stack is {len(known)} and {len(stack)} deep"
+                    )
                 break
             maps[index] = stack
             instruction = ir.instructions[index]

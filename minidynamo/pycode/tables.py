@@ -1,7 +1,8 @@
 """Reading and writing of the exception table and the line table of a code object.
 
-Formats: CPython's Objects/exception_handling_notes.txt and Objects/locations.md (code_locations.md from 3.14), the same from 3.11 on.
-Offsets are bytes everywhere in this module; the tables themselves count code units of two bytes.
+Formats: CPython's Objects/exception_handling_notes.txt and Objects/locations.md (code_locations.md from
+3.14), the same from 3.11 on. Offsets are bytes everywhere in this module; the tables themselves count code
+units of two bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ UNIT = 2  # bytes of a code unit
 
 
 class ExceptionEntry(NamedTuple):
-    """Instructions in [start, end) jump to `target` with the stack cut to `depth`, the instruction number pushed if `lasti`."""
+    """Instructions in [start, end) jump to `target` with the stack cut to `depth`, the instruction number
+    pushed if `lasti`."""
 
     start: int
     end: int
@@ -114,7 +116,8 @@ def _read_signed(table: bytes, position: int) -> tuple[int, int]:
 
 
 def location_entry(position: Position, units: int, line: int) -> tuple[bytes, int]:
-    """Entries for `units` code units at `position`; `line` is the line so far. Returns (bytes, line so far after it)."""
+    """Entries for `units` code units at `position`; `line` is the line so far. Returns (bytes, line so far
+    after it)."""
     out = bytearray()
     now = line
     while units > 0:
@@ -147,8 +150,8 @@ def build_line_table(runs: Sequence[tuple[Position, int]], first_line: int) -> b
 def prefix_line_table(table: bytes, position: Position, units: int, first_line: int) -> bytes:
     """`table` with `units` code units at `position` put before it.
 
-    An entry's line counts from the entry before, so the first entry of `table` that has a line is written anew; the rest stays
-    byte for byte.
+    An entry's line counts from the entry before, so the first entry of `table` that has a line is written
+    anew; the rest stays byte for byte.
     """
     head, line = location_entry(position, units, first_line)
     at = 0

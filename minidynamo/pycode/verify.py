@@ -1,9 +1,11 @@
-"""Checks on code objects that are made here, and the depth of the stack at every instruction of any code object."""
+"""Checks on code objects that are made here, and the depth of the stack at every instruction of any code
+object."""
 
 from __future__ import annotations
 
 import dis
 import opcode
+from bisect import bisect_left
 from collections.abc import Iterator
 from types import CodeType
 
@@ -34,7 +36,8 @@ _EXTENDED_ARG = opcode.EXTENDED_ARG
 
 
 def decode(code: bytes) -> Iterator[tuple[int, int, int, int, int]]:
-    """(offset with prefixes, offset, opcode number, argument, offset of the next instruction) of every instruction."""
+    """(offset with prefixes, offset, opcode number, argument, offset of the next instruction) of every
+    instruction."""
     offset, size = 0, len(code)
     while offset < size:
         begin = offset
@@ -48,7 +51,8 @@ def decode(code: bytes) -> Iterator[tuple[int, int, int, int, int]]:
 
 
 def jump_target(number: int, arg: int, end: int) -> int | None:
-    """Where an instruction jumps to, in bytes; None if it does not jump. `end` is the offset of the next instruction."""
+    """Where an instruction jumps to, in bytes; None if it does not jump. `end` is the offset of the next
+    instruction."""
     if number not in _JUMPS:
         return None
     return end - 2 * arg if number in _BACKWARD else end + 2 * arg
@@ -56,24 +60,20 @@ def jump_target(number: int, arg: int, end: int) -> int | None:
 
 def _fail(code: CodeType, offset: int, text: str) -> InternalError:
     return InternalError(
-        f"{code.co_filename}:{code.co_firstlineno}: code for {code.co_qualname} is wrong at byte {offset}: {text}"
+        f"{code.co_filename}:{code.co_firstlineno}: code for {code.co_qualname} is wrong at byte {offset}: "
+        f"{text}"
     )
 
 
 def stack_depths(code: CodeType) -> dict[int, int]:
-    """The depth of the stack before every reachable instruction, by the offset at which it begins (prefixes included).
+    """The depth of the stack before every reachable instruction, by the offset at which it begins (prefixes
+    included).
 
-    Raises InternalError if depths disagree or are negative, if a jump or an exception entry leads into the middle of an
-    instruction, or if the end can be fallen off.
+    Raises InternalError if depths disagree or are negative, if a jump or an exception entry leads into the
+    middle of an instruction, or if the end can be fallen off.
     """
     depths, _ = _flow(code)
     return depths
-
-
-def stack_size(code: CodeType) -> int:
-    """The deepest that the stack gets."""
-    _, deepest = _flow(code)
-    return deepest
 
 
 def _flow(code: CodeType) -> tuple[dict[int, int], int]:
@@ -109,16 +109,18 @@ def _flow(code: CodeType) -> tuple[dict[int, int], int]:
                     effect = dis.stack_effect(number, oparg, jump=True)
                 deepest = max(deepest, depth + effect)
                 work.append((target, depth + effect))
-            if number in _ENDS:
-                break
             effect = CURRENT.fall_effects.get(name)
             depth += dis.stack_effect(number, oparg, jump=False) if effect is None else effect
             deepest = max(deepest, depth)
+            if number in _ENDS:
+                if depth < 0:
+                    raise _fail(code, begin, "the stack's depth is negative")
+                break
             begin = end
         if not work and pending:
-            rest = []
+            rest, reached = [], sorted(depths)
             for entry in pending:
-                if any(entry.start <= offset < entry.end for offset in depths):
+                if bisect_left(reached, entry.start) < bisect_left(reached, entry.end):
                     depth = entry.depth + entry.lasti + 1
                     deepest = max(deepest, depth)
                     work.append((entry.target, depth))
@@ -128,10 +130,10 @@ def _flow(code: CodeType) -> tuple[dict[int, int], int]:
     return depths, deepest
 
 
-def verify(code: CodeType) -> None:
+def verify(code: CodeType) -> int:
     """Check a code object that was made here: depths, jumps, exception table, line table.
 
-    Raises InternalError that says what is wrong and where.
+    Returns how deep its stack gets. Raises InternalError that says what is wrong and where.
     """
     size = len(code.co_code)
     try:
@@ -141,16 +143,15 @@ def verify(code: CodeType) -> None:
     depths, deepest = _flow(code)
     if deepest > code.co_stacksize:
         raise _fail(code, 0, f"co_stacksize is {code.co_stacksize}, needed are {deepest}")
-    last = 0
+    last, reached = 0, sorted(depths)
     for entry in entries:
         if not last <= entry.start < entry.end <= size:
             raise _fail(code, entry.start, "the exception table's entries are out of order")
         last = entry.end
-        for offset, depth in depths.items():
-            if entry.start <= offset < entry.end and depth < entry.depth:
-                raise _fail(
-                    code, offset, f"the stack is {depth} deep, its exception entry wants {entry.depth}"
-                )
+        for offset in reached[bisect_left(reached, entry.start) : bisect_left(reached, entry.end)]:
+            if depths[offset] < entry.depth:
+                depth = f"the stack is {depths[offset]} deep, its exception entry wants {entry.depth}"
+                raise _fail(code, offset, depth)
     covered = 0
     for start, end, line in code.co_lines():
         if start != covered or line is not None and line < 0:
@@ -158,3 +159,4 @@ def verify(code: CodeType) -> None:
         covered = end
     if covered != size:
         raise _fail(code, covered, "the line table does not cover the code")
+    return deepest

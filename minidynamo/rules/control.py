@@ -18,6 +18,8 @@ def _break(tx: Any, args: list[VariableTracker], kwargs: dict[str, VariableTrack
 
 
 def _true(tx: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    """Captured code differs from plain Python here on purpose."""
+    tx.trace.comparable = False
     return ConstantVariable(True)
 
 

@@ -73,6 +73,7 @@ def tensor_op(
     tx: Any, target: Callable[..., Any] | str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
 ) -> VariableTracker:
     """Add one operator to the graph. Breaks the graph when it needs data, would fail, or reaches outside of the graph."""
+    tx.guard_global_state()
     name, kind = name_of(target), kind_of(target)
     if kind is None:
         tx.unsupported(UNSUPPORTED_CALL, name=name)

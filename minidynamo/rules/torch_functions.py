@@ -180,6 +180,10 @@ def _overloads(name: str) -> list[Any]:
     packet = getattr(torch.ops.aten, name, None)
     if not isinstance(packet, torch._ops.OpOverloadPacket):
         return []
+    return _without_out(packet)
+
+
+def _without_out(packet: Any) -> list[Any]:
     overloads = [getattr(packet, overload) for overload in packet.overloads()]
     return [overload for overload in overloads if torch.Tag.out not in overload.tags and not _has_out(overload._schema)]
 
@@ -420,8 +424,7 @@ def _classify(fn: Any) -> TorchKind | None:
         return _builtin_kind(fn)
     overload = custom_overload(fn)
     if isinstance(overload, torch._ops.OpOverloadPacket):
-        overloads = [getattr(overload, name) for name in overload.overloads()]
-        return _schema_kind(overload.__name__, str(overload), overloads)
+        return _schema_kind(overload.__name__, str(overload), _without_out(overload))
     if isinstance(overload, torch._ops.OpOverload):
         return _schema_kind(overload._opname, str(overload), [overload])
     if isinstance(fn, (types.MethodDescriptorType, types.WrapperDescriptorType)):

@@ -1,6 +1,13 @@
 """Where values came from: one frozen `Source` per path. See `base`."""
 
-from minidynamo.sources.base import ChainedSource, FrameValues, GuardSource, Source, check_local_name
+from minidynamo.sources.base import (
+    ChainedSource,
+    FrameValues,
+    GuardSource,
+    Source,
+    check_local_name,
+    is_local_name,
+)
 from minidynamo.sources.functions import (
     CellSource,
     CodeSource,
@@ -58,6 +65,7 @@ __all__ = [
     "TypeSource",
     "WeakRefSource",
     "check_local_name",
+    "is_local_name",
     "has_plain_items",
     "item_source",
 ]

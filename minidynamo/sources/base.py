@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import keyword
+import re
 import unicodedata
 from dataclasses import dataclass
 from types import CellType, CodeType
@@ -19,7 +20,7 @@ from minidynamo import exc
 
 
 class GuardSource(enum.Enum):
-    """Which scope a guarded value is found in; nn.Module variants are dropped when `guard_nn_modules` is off."""
+    """Which scope a guarded value is in; the nn.Module ones are dropped when `guard_nn_modules` is off."""
 
     LOCAL = "local"
     GLOBAL = "global"
@@ -56,21 +57,30 @@ class FrameValues:
     freevars: tuple[str, ...] = ()
 
 
-def check_local_name(name: str) -> None:
-    """Raises Unsupported when `name` cannot be a parameter of a check_fn (`.0`, keywords, reserved `___`
-    names).
-    """
-    usable = (
+RESUME_PARAMETER = re.compile(r"___(stack\d+|handled)")  # the stack parameters of a resume function
+
+
+# Parameters of resume functions. Every other name that begins with `___` belongs to guards.
+_RESUME_PARAMETER = re.compile(r"___(stack\d+|free\d+|handled)")
+
+
+def is_local_name(name: str) -> bool:
+    """Whether `name` can be a parameter of a check_fn (not `.0`, keywords, the `___` names of guards)."""
+    return (
         name.isidentifier()
         and not keyword.iskeyword(name)
         and name != "__debug__"
-        and not name.startswith("___")
+        and (not name.startswith("___") or _RESUME_PARAMETER.fullmatch(name) is not None)
         and unicodedata.normalize("NFKC", name) == name
     )
-    if not usable:
+
+
+def check_local_name(name: str) -> None:
+    """Raises Unsupported when `is_local_name` does not hold."""
+    if not is_local_name(name):
         raise exc.Unsupported(
-            f"the argument {name!r} cannot be guarded: its name is no ordinary Python name (names that start with "
-            "'___' are reserved for guards); rename it"
+            f"the argument {name!r} cannot be guarded: its name is no ordinary Python name (names that "
+            "start with '___' are reserved for guards); rename it"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -12,10 +13,17 @@ from minidynamo.sources.base import ChainedSource, FrameValues, Source
 
 @dataclass(frozen=True, slots=True)
 class FunctionPartSource(ChainedSource):
-    """Base of the parts of a Python function. The plain step is safe once the base is known to be a function."""
+    """Base of the parts of a Python function: plain steps, safe once the base is known to be one."""
 
     def plain_base(self) -> Source | None:
         return self.base
+
+    def function(self, frame: FrameValues) -> types.FunctionType:
+        """The function now. Raises TypeError when it is something else."""
+        fn = self.base.read(frame)
+        if type(fn) is not types.FunctionType:
+            raise TypeError(f"a {type(fn).__qualname__} is no Python function")
+        return fn
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +37,7 @@ class CodeSource(FunctionPartSource):
         return expr.Attr(self.base.expr(code), "__code__")
 
     def read(self, frame: FrameValues) -> Any:
-        return self.base.read(frame).__code__
+        return self.function(frame).__code__
 
     def describe(self) -> str:
         return f"code of {self.base.owner()}"
@@ -48,7 +56,8 @@ class DefaultSource(FunctionPartSource):
         return expr.Item(expr.Attr(self.base.expr(code), "__defaults__"), expr.Const(self.index))
 
     def read(self, frame: FrameValues) -> Any:
-        return self.base.read(frame).__defaults__[self.index]
+        defaults = self.function(frame).__defaults__ or ()
+        return defaults[self.index]
 
     def describe(self) -> str:
         return f"default {self.index} of {self.base.owner()}"
@@ -67,7 +76,8 @@ class KwDefaultSource(FunctionPartSource):
         return expr.Item(expr.Attr(self.base.expr(code), "__kwdefaults__"), expr.Const(self.parameter))
 
     def read(self, frame: FrameValues) -> Any:
-        return self.base.read(frame).__kwdefaults__[self.parameter]
+        defaults = self.function(frame).__kwdefaults__ or {}
+        return defaults[self.parameter]
 
     def describe(self) -> str:
         return f"default {self.parameter} of {self.base.owner()}"
@@ -87,7 +97,8 @@ class CellSource(FunctionPartSource):
         return expr.Attr(cell, "cell_contents")
 
     def read(self, frame: FrameValues) -> Any:
-        return self.base.read(frame).__closure__[self.index].cell_contents
+        cells = self.function(frame).__closure__ or ()
+        return cells[self.index].cell_contents
 
     def describe(self) -> str:
         return f"closure variable {self.index} of {self.base.owner()}"

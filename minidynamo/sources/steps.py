@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+import weakref
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -60,7 +61,10 @@ class ItemSource(ChainedSource):
         return expr.Item(self.base.expr(code), _key_expr(self.key))
 
     def read(self, frame: FrameValues) -> Any:
-        return self.base.read(frame)[_key(self.key)]
+        container = self.base.read(frame)
+        if not has_plain_items(type(container)):
+            raise TypeError(f"items of a {type(container).__qualname__} are read by code of its own")
+        return container[_key(self.key)]
 
     def plain_base(self) -> Source | None:
         return self.base
@@ -136,7 +140,10 @@ class WeakRefSource(ChainedSource):
         return expr.Call(self.base.expr(code), ())
 
     def read(self, frame: FrameValues) -> Any:
-        return self.base.read(frame)()
+        ref = self.base.read(frame)
+        if type(ref) is not weakref.ref:
+            raise TypeError(f"a {type(ref).__qualname__} is no weakref.ref")
+        return ref()
 
     def plain_base(self) -> Source | None:
         return self.base

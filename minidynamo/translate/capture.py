@@ -68,3 +68,4 @@ class Capture:
     uses: dict[int, int]
     first_line: int
     steps: int
+    comparable: bool

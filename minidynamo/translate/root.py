@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from typing import Any
 
@@ -96,7 +97,8 @@ class InstructionTranslator(InstructionTranslatorBase):
     def decide(self, at: int, stop: Any) -> None:
         here, reason = self.where(), stop.reason
         if stop.where != here and stop.where.function != here.function:
-            reason = why(INLINE_BREAK, name=stop.where.function, inner=str(stop.reason))
+            text = why(INLINE_BREAK, name=stop.where.function, inner=str(stop.reason))
+            reason = dataclasses.replace(text, inner=stop.reason)
         self.trace.plan.decide(at, Decision(reason, stop.where))
 
     # --- the end of a graph -------------------------------------------------------------------------------------------
@@ -244,7 +246,7 @@ def translate(frame: FrameValues, code: types.CodeType) -> Capture:
         reached = Reached()
         reached.add(roots(end, own if isinstance(end, Break) else ()))
         graph = trace.graph.finish(reached.nodes()) if trace.graph.ops else None
-        return Capture(graph, tuple(trace.guards), end, own, reached.uses, trace.first_line(), trace.steps)
+        return Capture(graph, tuple(trace.guards), end, own, reached.uses, trace.first_line(), trace.steps, trace.comparable)
 
 
 assert set(PLAIN_OPS) <= set(CANON), sorted(set(PLAIN_OPS) - set(CANON))

@@ -7,7 +7,7 @@ from typing import Any
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..reasons import OPERATOR_FAILS
-from ..sources import BuiltinSource, GlobalSource, GlobalsSource, ItemSource, Source
+from ..sources import AttrSource, BuiltinSource, GlobalSource, ItemSource, Source
 from ..variables.base import VariableTracker
 from ..variables.lazy import LazyVariable
 
@@ -41,7 +41,7 @@ class FunctionScope(Scope):
 
     def __init__(self, function: Source, names: dict[str, Any], builtins: dict[str, Any]) -> None:
         super().__init__(names, builtins)
-        self.whole = GlobalsSource(function)
+        self.whole = AttrSource(function, "__globals__")
 
     def source(self, name: str) -> Source:
         return ItemSource(self.whole, name)

@@ -41,6 +41,7 @@ class Trace:
         self.guards: dict[Guard, None] = {}
         self.grad_mode = torch.is_grad_enabled()
         self.steps = 0
+        self.comparable = True  # plain Python on the same values gives the same result
         self._by_source: dict[Source, VariableTracker] = {}
         self._by_object: dict[int, VariableTracker] = {}
 

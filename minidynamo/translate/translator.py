@@ -26,10 +26,9 @@ from .trace import Trace
 
 
 def unimplemented(reason: Why, where: Where) -> NoReturn:
-    """Raise `Unsupported` with its row and the user's line."""
-    error = Unsupported(f"{where}: {reason}", reason)
-    error.where = where
-    raise error
+    """Raise `Unsupported` with its row and the user's line. (No local holds the error: it would be a reference cycle through the
+    traceback, which keeps the user's values alive.)"""
+    raise Unsupported(f"{where}: {reason}", reason, where)
 
 
 class InstructionTranslatorBase:
@@ -112,7 +111,6 @@ class InstructionTranslatorBase:
         return self.trace.inline(self, fn, args, kwargs)
 
     def tensor_op(self, target: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
-        self.trace.guard_global_state()
         return tensor_ops.tensor_op(self, target, args, kwargs)
 
     def guard_mutated(self, tensor: Source) -> None:

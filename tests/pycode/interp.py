@@ -272,6 +272,9 @@ def _(f, i):
 @op("LOAD_SPECIAL")
 def _(f, i):
     value = f.pop()
+    if not hasattr(type(value), i.arg):
+        kind = type(value).__name__
+        raise TypeError(f"'{kind}' object does not support the context manager protocol (missed {i.arg} method)")
     f.push(getattr(type(value), i.arg).__get__(value))
 
 

@@ -1,4 +1,5 @@
-"""What the supported CPythons disagree on. `CURRENT` is the row of the running one; nothing else in Python checks the version."""
+"""What the supported CPythons disagree on. `CURRENT` is the row of the running one; nothing else in Python
+checks the version."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The shape of a version's row, and the lift rules that all versions share.
 
-A lift rule turns one original instruction into canonical steps: `rule(arg, operands) -> ((opname, arg), ...)`. A jump's step carries the
-byte offset it goes to. A rule may return `PREFIX`: the instruction belongs to the next one, which then begins here.
+A lift rule turns one original instruction into canonical steps: `rule(arg, operands) -> ((opname, arg),
+...)`. A jump's step carries the byte offset it goes to. A rule may return `PREFIX`: the instruction belongs
+to the next one, which then begins here.
 """
 
 from __future__ import annotations
@@ -48,12 +49,14 @@ class Version:
 
     rules       lift rule by original opname
     internal    opnames that never occur in `co_code`
-    exhausted   canonical jump -> canonical instruction that the lift puts at its target, where CPython itself pops already
+    exhausted   canonical jump -> canonical instruction that the lift puts at its target, where CPython itself
+                pops already
     emit        canonical opname -> its emitter; what is missing cannot be emitted
     null_first  a call's NULL lies below its callable
     loop_end    what stands at the end of a loop, where FOR_ITER jumps to
     checked_local  the instruction that loads a local which may be unbound
-    jump_effects   original opname -> change of the stack's depth on jumping, where dis.stack_effect does not say what happens
+    jump_effects   original opname -> change of the stack's depth on jumping, where dis.stack_effect does not
+                   say what happens
     fall_effects   the same for falling through
     slot_pairs     opnames whose argument is two slot numbers of 4 bits
     load_cell      the instruction that pushes the cell in a slot
@@ -207,21 +210,24 @@ def attribute(name: str, null: Steps, shift: int) -> Rule:
 COMMON: dict[str, Rule] = {
     **{
         name: plain(name)
-        for name in """POP_TOP PUSH_NULL LOAD_BUILD_CLASS LOAD_LOCALS SETUP_ANNOTATIONS BINARY_SUBSCR STORE_SUBSCR DELETE_SUBSCR
-        UNARY_NEGATIVE UNARY_INVERT UNARY_NOT GET_ITER RETURN_VALUE GET_LEN PUSH_EXC_INFO POP_EXCEPT CHECK_EXC_MATCH CHECK_EG_MATCH
-        BEFORE_WITH BEFORE_ASYNC_WITH MATCH_MAPPING MATCH_SEQUENCE MATCH_KEYS RETURN_GENERATOR YIELD_VALUE GET_YIELD_FROM_ITER
-        GET_AITER GET_ANEXT END_ASYNC_FOR""".split()
+        for name in """POP_TOP PUSH_NULL LOAD_BUILD_CLASS LOAD_LOCALS SETUP_ANNOTATIONS BINARY_SUBSCR
+        STORE_SUBSCR DELETE_SUBSCR UNARY_NEGATIVE UNARY_INVERT UNARY_NOT GET_ITER
+        RETURN_VALUE GET_LEN PUSH_EXC_INFO POP_EXCEPT CHECK_EXC_MATCH CHECK_EG_MATCH
+        BEFORE_WITH BEFORE_ASYNC_WITH MATCH_MAPPING MATCH_SEQUENCE MATCH_KEYS
+        RETURN_GENERATOR YIELD_VALUE GET_YIELD_FROM_ITER GET_AITER GET_ANEXT
+        END_ASYNC_FOR""".split()
     },
     **{
         name: count(name)
-        for name in """COPY SWAP COPY_FREE_VARS IS_OP CONTAINS_OP BUILD_TUPLE BUILD_LIST BUILD_SET BUILD_MAP BUILD_STRING BUILD_SLICE
-        LIST_APPEND LIST_EXTEND SET_ADD SET_UPDATE MAP_ADD DICT_UPDATE DICT_MERGE UNPACK_SEQUENCE UNPACK_EX RERAISE RAISE_VARARGS
+        for name in """COPY SWAP COPY_FREE_VARS IS_OP CONTAINS_OP BUILD_TUPLE BUILD_LIST BUILD_SET
+        BUILD_MAP BUILD_STRING BUILD_SLICE LIST_APPEND LIST_EXTEND SET_ADD SET_UPDATE
+        MAP_ADD DICT_UPDATE DICT_MERGE UNPACK_SEQUENCE UNPACK_EX RERAISE RAISE_VARARGS
         MATCH_CLASS GET_AWAITABLE""".split()
     },
     **{
         name: named(name)
-        for name in """STORE_GLOBAL DELETE_GLOBAL LOAD_NAME STORE_NAME DELETE_NAME STORE_ATTR DELETE_ATTR IMPORT_NAME
-        IMPORT_FROM""".split()
+        for name in """STORE_GLOBAL DELETE_GLOBAL LOAD_NAME STORE_NAME DELETE_NAME STORE_ATTR
+        DELETE_ATTR IMPORT_NAME IMPORT_FROM""".split()
     },
     **{
         name: slot(name)
@@ -265,16 +271,20 @@ def emit_flagged(name: str) -> Emitter:
 EMIT: dict[str, Emitter] = {
     **{
         name: emit_plain(name)
-        for name in """POP_TOP PUSH_NULL LOAD_BUILD_CLASS STORE_SUBSCR DELETE_SUBSCR UNARY_NEGATIVE UNARY_INVERT UNARY_NOT GET_ITER
-        RETURN_VALUE GET_LEN PUSH_EXC_INFO POP_EXCEPT CHECK_EXC_MATCH CHECK_EG_MATCH MATCH_MAPPING MATCH_SEQUENCE
-        GET_YIELD_FROM_ITER BINARY_SUBSCR""".split()
+        for name in """POP_TOP PUSH_NULL LOAD_BUILD_CLASS STORE_SUBSCR DELETE_SUBSCR UNARY_NEGATIVE
+        UNARY_INVERT UNARY_NOT GET_ITER RETURN_VALUE GET_LEN PUSH_EXC_INFO POP_EXCEPT
+        CHECK_EXC_MATCH CHECK_EG_MATCH MATCH_MAPPING MATCH_SEQUENCE GET_YIELD_FROM_ITER
+        BINARY_SUBSCR""".split()
     },
     **{
         name: emit_same(name)
-        for name in """COPY SWAP IS_OP CONTAINS_OP BUILD_TUPLE BUILD_LIST BUILD_SET BUILD_MAP BUILD_STRING BUILD_SLICE LIST_APPEND
-        LIST_EXTEND SET_ADD SET_UPDATE MAP_ADD DICT_UPDATE DICT_MERGE RERAISE RAISE_VARARGS MATCH_CLASS COPY_FREE_VARS MAKE_CELL
-        STORE_GLOBAL DELETE_GLOBAL STORE_ATTR DELETE_ATTR IMPORT_NAME IMPORT_FROM LOAD_FAST STORE_FAST DELETE_FAST LOAD_DEREF
-        STORE_DEREF DELETE_DEREF LOAD_CLOSURE LOAD_CONST BINARY_OP COMPARE_OP FOR_ITER CALL_INTRINSIC_1 CALL_INTRINSIC_2""".split()
+        for name in """COPY SWAP IS_OP CONTAINS_OP BUILD_TUPLE BUILD_LIST BUILD_SET BUILD_MAP
+        BUILD_STRING BUILD_SLICE LIST_APPEND LIST_EXTEND SET_ADD SET_UPDATE MAP_ADD
+        DICT_UPDATE DICT_MERGE RERAISE RAISE_VARARGS MATCH_CLASS COPY_FREE_VARS
+        MAKE_CELL STORE_GLOBAL DELETE_GLOBAL STORE_ATTR DELETE_ATTR IMPORT_NAME
+        IMPORT_FROM LOAD_FAST STORE_FAST DELETE_FAST LOAD_DEREF STORE_DEREF DELETE_DEREF
+        LOAD_CLOSURE LOAD_CONST BINARY_OP COMPARE_OP FOR_ITER CALL_INTRINSIC_1
+        CALL_INTRINSIC_2""".split()
     },
     "LOAD_GLOBAL": emit_flagged("LOAD_GLOBAL"),
     "JUMP": emit_same("JUMP_FORWARD"),

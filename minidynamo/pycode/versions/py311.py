@@ -1,4 +1,5 @@
-"""CPython 3.11: keyword names and PRECALL before CALL, LOAD_METHOD, jumps by direction, FOR_ITER and SEND that pop at the end."""
+"""CPython 3.11: keyword names and PRECALL before CALL, LOAD_METHOD, jumps by direction, FOR_ITER and SEND
+that pop at the end."""
 
 from __future__ import annotations
 

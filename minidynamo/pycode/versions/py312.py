@@ -1,4 +1,5 @@
-"""CPython 3.12: method loads are a bit of LOAD_ATTR, inlined comprehensions, intrinsics, END_FOR and END_SEND."""
+"""CPython 3.12: method loads are a bit of LOAD_ATTR, inlined comprehensions, intrinsics, END_FOR and
+END_SEND."""
 
 from __future__ import annotations
 
@@ -68,13 +69,17 @@ RULES: dict[str, Rule] = py311.RULES | {
     "END_FOR": plain("POP_TOP"),
     "END_SEND": plain("END_SEND"),
     "CLEANUP_THROW": plain("CLEANUP_THROW"),
-    **{f"POP_JUMP_IF_{test}": forward(f"POP_JUMP_IF_{test}") for test in ("TRUE", "FALSE", "NONE", "NOT_NONE")},
+    **{
+        f"POP_JUMP_IF_{test}": forward(f"POP_JUMP_IF_{test}")
+        for test in ("TRUE", "FALSE", "NONE", "NOT_NONE")
+    },
 }
 
-# Instructions of the compiler, of instrumented code and of the interpreter itself; `co_code` shows none of them.
+# Instructions of the compiler, of instrumented code and of the interpreter itself; `co_code` shows none of
+# them.
 PSEUDO = frozenset(
-    """JUMP JUMP_NO_INTERRUPT POP_BLOCK SETUP_CLEANUP SETUP_FINALLY SETUP_WITH STORE_FAST_MAYBE_NULL LOAD_METHOD LOAD_SUPER_METHOD
-    LOAD_ZERO_SUPER_ATTR LOAD_ZERO_SUPER_METHOD""".split()
+    """JUMP JUMP_NO_INTERRUPT POP_BLOCK SETUP_CLEANUP SETUP_FINALLY SETUP_WITH STORE_FAST_MAYBE_NULL
+    LOAD_METHOD LOAD_SUPER_METHOD LOAD_ZERO_SUPER_ATTR LOAD_ZERO_SUPER_METHOD"""
 )
 INSTRUMENTED = frozenset(name for name in opcode.opmap if name.startswith("INSTRUMENTED_"))
 INTERNAL = py311.VERSION.internal | PSEUDO | INSTRUMENTED | {"INTERPRETER_EXIT", "RESERVED"}
@@ -104,7 +109,10 @@ EMITTERS: dict[str, Emitter] = py311.EMITTERS | {
     "CALL_INTRINSIC_2": emit_same("CALL_INTRINSIC_2"),
     "UNARY_POSITIVE": emit_intrinsic("INTRINSIC_UNARY_POSITIVE"),
     "LIST_TO_TUPLE": emit_intrinsic("INTRINSIC_LIST_TO_TUPLE"),
-    **{f"POP_JUMP_IF_{test}": emit_same(f"POP_JUMP_IF_{test}") for test in ("TRUE", "FALSE", "NONE", "NOT_NONE")},
+    **{
+        f"POP_JUMP_IF_{test}": emit_same(f"POP_JUMP_IF_{test}")
+        for test in ("TRUE", "FALSE", "NONE", "NOT_NONE")
+    },
 }
 
 VERSION = replace(

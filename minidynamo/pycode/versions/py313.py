@@ -1,4 +1,5 @@
-"""CPython 3.13: NULL above the callable, TO_BOOL, CALL_KW, fused local instructions, closures loaded as locals."""
+"""CPython 3.13: NULL above the callable, TO_BOOL, CALL_KW, fused local instructions, closures loaded as
+locals."""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ def emit_call_kw(arg: Any) -> Steps:
 
 def emit_make_function(flags: Any) -> Steps:
     """The attributes were pushed in the order of their bits, so they are set in the opposite one."""
-    bits = (bit for bit in (8, 4, 2, 1) if flags & bit)
+    bits = (bit for bit in (16, 8, 4, 2, 1) if flags & bit)
     return (("MAKE_FUNCTION", None), *(("SET_FUNCTION_ATTRIBUTE", bit) for bit in bits))
 
 
@@ -112,6 +113,7 @@ VERSION = replace(
     emit=EMITTERS,
     null_first=False,
     loop_end=("END_FOR", "POP_TOP"),
+    not_resumable=py312.VERSION.not_resumable | {"SET_FUNCTION_ATTRIBUTE"},  # the function is not whole yet
     slot_pairs=frozenset({"LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"}),
     load_cell="LOAD_FAST",
     to_bool="TO_BOOL",

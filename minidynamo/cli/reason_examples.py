@@ -1,0 +1,133 @@
+"""Small programs that show a code of `reasons`, and what to write instead. A test runs each one and looks for its code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """`source` defines `f`; the call f(args) under `optimize` meets the code. `instead`, where there is one, defines an `f`
+    with the same result that is one graph."""
+
+    source: str
+    args: str = "torch.arange(3.0)"
+    instead: str = ""
+
+
+EXAMPLES: dict[str, Example] = {
+    "TENSOR_BRANCH": Example(
+        """\
+def f(x):
+    y = x + 1
+    if y.sum() > 0:
+        return y * 2
+    return y * 3
+""",
+        instead="""\
+def f(x):
+    y = x + 1
+    return torch.where(y.sum() > 0, y * 2, y * 3)
+""",
+    ),
+    "TENSOR_DATA": Example(
+        """\
+def f(x):
+    total = (x * 2).sum().item()
+    return x / total
+""",
+        instead="""\
+def f(x):
+    total = (x * 2).sum()
+    return x / total
+""",
+    ),
+    "TENSOR_TRUTH": Example(
+        """\
+def f(x):
+    y = x + 1
+    return y, not y.sum()
+""",
+        instead="""\
+def f(x):
+    y = x + 1
+    return y, y.sum() == 0
+""",
+    ),
+    "PRINT": Example(
+        """\
+def f(x):
+    y = x * 2
+    print("half way")
+    return y + 1
+""",
+        instead="""\
+def f(x):
+    y = x * 2
+    return y + 1
+""",
+    ),
+    "EXPLICIT_BREAK": Example(
+        """\
+def f(x):
+    y = x * 2
+    minidynamo.graph_break()
+    return y + 1
+"""
+    ),
+    "DISABLED_CALL": Example(
+        """\
+@minidynamo.disable
+def log(x):
+    return x
+
+def f(x):
+    y = x * 2
+    return log(y) + 1
+"""
+    ),
+    "INLINE_BREAK": Example(
+        """\
+def show(x):
+    print("half way")
+    return x
+
+def f(x):
+    y = x * 2
+    return show(y) + 1
+"""
+    ),
+    "STORE": Example(
+        """\
+def f(x, seen):
+    y = x * 2
+    seen.append(y)
+    return y + 1
+""",
+        args="torch.arange(3.0), []",
+    ),
+    "OPERATOR_FAILS": Example(
+        """\
+def f(x, names):
+    y = x * 2
+    try:
+        return y + names[5]
+    except IndexError:
+        return y
+""",
+        args="torch.arange(3.0), (1, 2)",
+    ),
+    "SKIP_GENERATOR": Example(
+        """\
+def f(x):
+    yield x + 1
+"""
+    ),
+    "SKIP_NO_TENSORS": Example(
+        """\
+def f(n):
+    return n + 1
+""",
+        args="3",
+    ),
+}

@@ -1,0 +1,84 @@
+"""MINIDYNAMO_VERIFY=1: a freshly compiled frame without effects is run beside plain Python, and the results compared."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import torch
+
+from .cache import RERUN
+from .exc import InternalError
+from .guards.check_fn import flat_names
+from .sources import FrameValues
+
+VARARGS, VARKEYWORDS = 0x04, 0x08
+
+
+def call_with(code: types.CodeType, values: FrameValues) -> Any:
+    """Run `code` as a function on the values of a frame that has its signature."""
+    fn = types.FunctionType(code, values.globals, closure=values.closure if code.co_freevars else None)
+    names = iter(flat_names(code))
+    args = [values.locals[next(names)] for _ in range(code.co_argcount)]
+    kwargs = {name: values.locals[name] for name in (next(names) for _ in range(code.co_kwonlyargcount))}
+    if code.co_flags & VARARGS:
+        args += values.locals[next(names)]
+    if code.co_flags & VARKEYWORDS:
+        kwargs |= values.locals[next(names)]
+    return fn(*args, **kwargs)
+
+
+def compare_first_run(original: types.CodeType, made: types.CodeType, values: FrameValues) -> None:
+    """Raises InternalError naming the first difference. A frame that raises in plain Python must ask to be run again.
+
+    Only for frames without effects and random numbers: both codes are run here, and once more by the program.
+    """
+    got = call_with(made, values)
+    try:
+        want = call_with(original, values)
+    except Exception as error:
+        if got is not RERUN:
+            raise InternalError(f"plain Python raises {type(error).__name__}, captured code returns {describe(got)}") from error
+        return
+    if got is RERUN:
+        raise InternalError(f"the graph raises, plain Python returns {describe(want)}")
+    difference = differs(want, got, "the result")
+    if difference is not None:
+        raise InternalError(f"captured code and plain Python differ: {difference}")
+
+
+def describe(value: Any) -> str:
+    """Type, and shape for a tensor; never data."""
+    if isinstance(value, torch.Tensor):
+        return f"a {type(value).__name__} {value.dtype} {tuple(value.shape)}"
+    return f"a {type(value).__name__}"
+
+
+def differs(want: Any, got: Any, where: str) -> str | None:
+    """The first difference in words, or None. Tensors compare by metadata and values, containers by items, the rest by type
+    and identity or value where the type's own `==` runs no user code."""
+    if type(want) is not type(got):
+        return f"{where} is {describe(want)} in plain Python, {describe(got)} captured"
+    if isinstance(want, torch.Tensor):
+        return _tensors(want, got, where)
+    if isinstance(want, (list, tuple)):
+        if len(want) != len(got):
+            return f"{where} has {len(want)} items in plain Python, {len(got)} captured"
+        found = (differs(w, g, f"{where}[{i}]") for i, (w, g) in enumerate(zip(want, got)))
+        return next((text for text in found if text is not None), None)
+    if type(want) in (int, str, bytes, bool) and want != got or type(want) is float and repr(want) != repr(got):
+        return f"{where} is {want!r} in plain Python, {got!r} captured"
+    return None
+
+
+def _tensors(want: torch.Tensor, got: torch.Tensor, where: str) -> str | None:
+    for name in ("dtype", "device", "shape", "requires_grad", "layout"):
+        if getattr(want, name) != getattr(got, name):
+            return f"{name} of {where} is {getattr(want, name)} in plain Python, {getattr(got, name)} captured"
+    if want.layout is torch.strided and want.stride() != got.stride():
+        return f"stride of {where} is {want.stride()} in plain Python, {got.stride()} captured"
+    try:
+        torch.testing.assert_close(got.detach(), want.detach(), equal_nan=True)
+    except AssertionError as error:
+        return f"{where}: {str(error).splitlines()[0]}"
+    return None

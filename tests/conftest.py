@@ -1,0 +1,30 @@
+"""Settings that hold for every test: guards are checked twice, emitted code is verified, internal errors raise."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("MINIDYNAMO_GUARDS", "both")
+os.environ.setdefault("MINIDYNAMO_VERIFY", "1")
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """No cache entries, marks or options of other tests. Tests without torch never load what needs it."""
+    from minidynamo import config
+
+    def reset() -> None:
+        loaded: Any = sys.modules.get("minidynamo.eval_frame")
+        if loaded is not None:
+            loaded.reset()
+
+    with config.patch(internal_errors="raise"):
+        reset()
+        yield
+        reset()

@@ -1,0 +1,455 @@
+"""Tier 1 of metadata against the real operators and against fake tensors, and the promises of `infer`."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from minidynamo import config
+from minidynamo.exc import InternalError
+from minidynamo.graph import fake, meta
+from minidynamo.graph.meta_rules import RULES
+from minidynamo.graph.meta_value import TensorMeta
+
+LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.transpose(0, -1).contiguous().transpose(0, -1),
+    "strided": lambda x: x.repeat_interleave(2, -1)[..., ::2],
+    "channels_last": lambda x: x.contiguous(memory_format=torch.channels_last),
+    "expanded": lambda x: x.select(0, 0).expand(x.shape),
+    "odd strides of single elements": lambda x: x.contiguous().as_strided(
+        x.shape, [step if size != 1 else 7 for size, step in zip(x.shape, x.contiguous().stride(), strict=True)]
+    ),
+}
+
+#: Operators of the quick run: one or more of every family of rules.
+QUICK = set(
+    """
+    add sub mul div true_divide floor_divide remainder fmod pow maximum minimum atan2 copysign eq lt logical_and bitwise_and
+    bitwise_left_shift neg abs exp log sqrt rsqrt sigmoid tanh reciprocal isnan isfinite logical_not round floor square clamp
+    clamp_min where addcmul lerp masked_fill fill_ positive sum mean amax prod any all argmax var std var_mean max min cumsum
+    logsumexp softmax log_softmax mm bmm matmul addmm baddbmm mv nn.functional.linear nn.functional.conv2d nn.functional.conv1d
+    view reshape flatten unflatten transpose permute t unsqueeze squeeze expand select narrow diagonal movedim __getitem__ cat
+    stack split chunk unbind repeat tile flip gather index_select tril topk sort repeat_interleave scatter clone contiguous
+    to float long zeros ones full empty arange zeros_like full_like new_zeros nn.functional.relu nn.functional.gelu
+    nn.functional.silu nn.functional.leaky_relu nn.functional.hardtanh nn.functional.softplus nn.functional.layer_norm
+    nn.functional.rms_norm nn.functional.batch_norm nn.functional.group_norm nn.functional.embedding nn.functional.max_pool2d
+    nn.functional.adaptive_avg_pool2d nn.functional.pad nn.functional.cross_entropy nn.functional.mse_loss
+    nn.functional.scaled_dot_product_attention nn.functional.dropout linalg.vector_norm
+    """.split()
+)
+
+
+def metas(tree: Any) -> Any:
+    """The tree with TensorMeta for tensors."""
+    return fake.rebuild(tree, lambda value: TensorMeta.of(value) if isinstance(value, torch.Tensor) else value)
+
+
+def in_layout(layout: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
+    """A detached copy of a tensor in a layout, where it can have it."""
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return value
+    changed = value.detach()
+    if value.numel() and value.ndim and not value.is_conj():
+        try:
+            changed = layout(changed).detach()
+        except RuntimeError:
+            changed = value.detach()
+    return changed.requires_grad_(value.requires_grad)
+
+
+def forms(info: Any) -> Iterator[tuple[Any, bool]]:
+    """The operators of an entry of the database that have a rule, and whether they work in place."""
+    in_place = (info.inplace_variant, info.inplace_operator_variant)
+    plain = (info.op, info.method_variant, info.operator_variant, *(alias.op for alias in info.aliases))
+    for op in {op for op in (*plain, *in_place) if op is not None}:
+        if meta.has_rule(op):
+            yield meta.canonical(op), op in in_place
+
+
+def database() -> list[Any]:
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return [info for info in op_db if any(forms(info))]
+
+
+def cases(info: Any, dtypes: tuple[torch.dtype, ...], samples: int, layouts: list[str], step: int = 1) -> Iterator[tuple[Any, Any, Any, bool]]:
+    """(operator, args, kwargs, grad mode) with real tensors."""
+    for dtype in dtypes:
+        if dtype not in info.dtypes:
+            continue
+        for requires_grad in (False, True) if dtype.is_floating_point and info.supports_autograd else (False,):
+            for sample in itertools.islice(info.sample_inputs("cpu", dtype, requires_grad=requires_grad), 0, step * samples, step):
+                for name, (op, in_place) in itertools.product(layouts, forms(info)):
+                    if sample.kwargs and getattr(op, "__module__", "") == "_operator":
+                        continue
+                    args, kwargs = fake.rebuild(((sample.input, *sample.args), sample.kwargs), lambda value: in_layout(LAYOUTS[name], value))
+                    if in_place and requires_grad and isinstance(args[0], torch.Tensor):
+                        args = (args[0] * 1, *args[1:])
+                    for grad_mode in (True, False) if requires_grad else (True,):
+                        yield op, args, kwargs, grad_mode
+
+
+def check_against_real(info: Any, *limits: Any) -> int:
+    """Assert that rules agree with the real operator; the number of cases in which a rule had an answer."""
+    answered = 0
+    seen = set()
+    for op, args, kwargs, grad_mode in cases(info, *limits):
+        given = metas(args), metas(kwargs)
+        key = (op, repr(given), grad_mode)
+        if key in seen:
+            continue
+        seen.add(key)
+        ours = meta._tier1(op, *given, grad_mode)
+        if ours is NotImplemented:
+            continue
+        answered += 1
+        with torch.set_grad_enabled(grad_mode):
+            theirs = metas(fake.call(op, args, kwargs))
+        assert not meta._difference(ours, theirs), (op, given, grad_mode, meta._difference(ours, theirs))
+    return answered
+
+
+DTYPES = (torch.float32, torch.int64, torch.bool)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small operators are slower on several threads, and much slower on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def test_quick_set_agrees_with_the_operators():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        answered = Counter()
+        for info in database():
+            if info.name in QUICK:
+                answered[info.name] += check_against_real(info, DTYPES, 3, list(LAYOUTS), 3)
+    assert not [name for name in set(answered) if not answered[name]]
+    assert answered.total() > 5_000
+
+
+def test_quick_set_agrees_with_fake_tensors():
+    checked = 0
+    for info in database():
+        if info.name in QUICK:
+            for op, args, kwargs, grad_mode in cases(info, (torch.float32,), 2, ["contiguous"]):
+                checked += meta.verify(op, metas(args), metas(kwargs), grad_mode)
+    assert checked > 500
+
+
+@pytest.mark.slow
+def test_whole_database_agrees_with_the_operators():
+    dtypes = (*DTYPES, torch.complex64, torch.float16, torch.uint8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        answered = Counter()
+        for info in database():
+            answered[info.name] += check_against_real(info, dtypes, 40, list(LAYOUTS))
+    assert not [name for name, count in answered.items() if not count]
+
+
+@pytest.mark.slow
+def test_whole_database_agrees_with_fake_tensors():
+    for info in database():
+        for op, args, kwargs, grad_mode in cases(info, DTYPES, 10, ["contiguous", "transposed", "channels_last"]):
+            meta.verify(op, metas(args), metas(kwargs), grad_mode)
+
+
+# --- type promotion and operators --------------------------------------------------------------------------------------
+
+ALL_DTYPES = [
+    torch.bool, torch.uint8, torch.int8, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64,
+    torch.complex64,
+]  # fmt: skip
+BINARY = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow, operator.eq,
+    operator.lt, operator.and_, operator.xor, operator.lshift, torch.maximum, torch.atan2, torch.copysign, operator.iadd,
+    operator.imul, operator.itruediv, ("method", "sub"), ("method", "__radd__"), ("method", "__rtruediv__"), ("method", "__rpow__"),
+]  # fmt: skip
+OPERANDS = [torch.ones(shape, dtype=dtype) for dtype in ALL_DTYPES for shape in ((), (2,))]
+
+
+def agrees_with_real(op: Any, *args: Any) -> bool:
+    """Whether tier 1 answers; asserts that its answer is the real one."""
+    ours = meta._tier1(meta.canonical(op), metas(args), {}, True)
+    if ours is NotImplemented:
+        return False
+    if getattr(op, "__name__", "").startswith("i"):  # in place
+        args = (args[0].clone() if isinstance(args[0], torch.Tensor) else args[0], *args[1:])
+    theirs = metas(fake.call(op, args, {}))
+    assert not meta._difference(ours, theirs), (op, args, meta._difference(ours, theirs))
+    return True
+
+
+@pytest.mark.parametrize("op", BINARY, ids=str)
+def test_type_promotion(op):
+    numbers = [True, 3, 2.5, 1j]
+    pairs = [*itertools.product(OPERANDS, OPERANDS), *itertools.product(OPERANDS, numbers)]
+    if type(op) is not tuple and op is not torch.maximum and op is not torch.atan2 and op is not torch.copysign:
+        pairs += itertools.product(numbers, OPERANDS)
+    assert sum(agrees_with_real(op, *pair) for pair in pairs) > 40
+
+
+@pytest.mark.parametrize("default", [torch.float32, torch.float64])
+def test_default_dtype_is_read_when_asked(default):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(default)
+    try:
+        whole = TensorMeta.of(torch.ones(2, dtype=torch.int64))
+        assert meta.infer(operator.truediv, (whole, 2), {}, True).dtype is default
+        assert meta.infer(torch.sqrt, (whole,), {}, True).dtype is default
+        assert meta.infer(torch.zeros, (3,), {}, True).dtype is default
+        assert meta.infer(torch.tensor, ([1.0, 2],), {}, True).dtype is default
+    finally:
+        torch.set_default_dtype(before)
+
+
+# --- strides -----------------------------------------------------------------------------------------------------------
+
+STRIDED = [
+    torch.empty(4, 6), torch.empty(6, 4).t(), torch.empty(2, 3, 4), torch.empty(2, 3, 4).permute(2, 0, 1), torch.empty(1, 3, 1),
+    torch.empty(8, 6)[::2, ::3], torch.empty(3).expand(4, 3), torch.empty(2, 1, 4).expand(2, 3, 4), torch.empty(0, 3), torch.empty(()),
+    torch.empty(2, 3, 4, 5).contiguous(memory_format=torch.channels_last), torch.empty(3, 1).as_strided((3, 1), (1, 9)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op", [operator.add, torch.where, torch.addcmul], ids=str)
+def test_strides_of_mixed_layouts(op):
+    count = 3 if op is not operator.add else 2
+    answered = 0
+    for operands in itertools.product(STRIDED, repeat=count):
+        try:
+            torch.broadcast_shapes(*(operand.shape for operand in operands))
+        except RuntimeError:
+            continue
+        if op is torch.where:
+            operands = (operands[0].to(torch.bool), *operands[1:])
+        answered += agrees_with_real(op, *operands)
+    assert answered > 20
+
+
+def test_indexing():
+    items = [0, -1, slice(None), slice(1, None), slice(None, None, 2), slice(-3, -1), slice(5, 1), None, ...]
+    answered = 0
+    for x in STRIDED:
+        for length in range(4):
+            for index in itertools.product(items, repeat=length):
+                try:
+                    x[index]
+                except IndexError:
+                    assert meta._tier1(operator.getitem, (TensorMeta.of(x), index), {}, True) is NotImplemented
+                    continue
+                answered += agrees_with_real(operator.getitem, x, index)
+    assert answered > 2000
+
+
+@pytest.mark.parametrize("op", [("method", "view"), ("method", "reshape"), ("method", "expand")], ids=str)
+def test_new_shapes(op):
+    sizes = [-1, 1, 2, 3, 4, 6, 12]
+    answered = 0
+    for x in STRIDED:
+        for shape in itertools.chain.from_iterable(itertools.product(sizes, repeat=length) for length in range(4)):
+            try:
+                getattr(x, op[1])(shape)
+            except RuntimeError:
+                assert meta._tier1(op, (TensorMeta.of(x), shape), {}, True) is NotImplemented, (x.shape, x.stride(), shape)
+                continue
+            answered += agrees_with_real(op, x, shape)
+    assert answered > 20
+
+
+# --- constants and attributes ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("x", [torch.ones(2, 3, dtype=torch.float16), torch.ones((), dtype=torch.int32), torch.ones(0, 4)], ids=str)
+def test_questions_about_metadata(x):
+    given = TensorMeta.of(x)
+    for name in ("dim", "numel", "size", "stride", "element_size", "is_contiguous", "is_floating_point", "is_complex", "get_device"):
+        assert meta._tier1(("method", name), (given,), {}, True) == getattr(x, name)(), name
+    for name in ("shape", "dtype", "device", "ndim", "requires_grad", "is_leaf", "layout", "is_cuda", "nbytes", "itemsize"):
+        assert meta._tier1(getattr, (given, name), {}, True) == getattr(x, name), name
+    assert type(meta.infer(("method", "size"), (given,), {}, True)) is torch.Size
+
+
+@pytest.mark.parametrize("name", ["T", "mT", "H", "mH", "real", "data"])
+def test_attributes_that_are_tensors(name):
+    for x in (torch.ones(2, 3), torch.ones(3, 2, requires_grad=True), torch.ones(2, 3).t()):
+        assert meta._tier1(getattr, (TensorMeta.of(x), name), {}, True) == TensorMeta.of(getattr(x, name))
+
+
+# --- promises ----------------------------------------------------------------------------------------------------------
+
+
+def test_tier_one_imports_nothing_heavy():
+    program = """
+import operator, sys, torch
+before = set(sys.modules)
+from minidynamo.graph import meta
+x = meta.TensorMeta.of(torch.ones(2, 3, 4))
+w = meta.TensorMeta.of(torch.ones(5, 4, requires_grad=True))
+F = torch.nn.functional
+for op, args in [(operator.add, (x, 1)), (torch.sum, (x, 1)), (F.linear, (x, w)), (operator.matmul, (x, meta.TensorMeta.of(torch.ones(4, 2)))),
+                 (("method", "view"), (x, 6, 4)), (operator.getitem, (x, 0)), (torch.cat, ([x, x],)), (F.softmax, (x, -1)),
+                 (torch.arange, (5,)), (("method", "to"), (x, torch.float64)), (F.layer_norm, (x, (4,))), (torch.where, (x, x, x))]:
+    result = meta._tier1(op, args, {}, True)
+    assert op is torch.where or result is not NotImplemented, op
+heavy = [name for name in ("sympy", "torch._dynamo", "torch._subclasses", "torch._meta_registrations", "torch._refs") if name in set(sys.modules) - before]
+print(heavy)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+X = TensorMeta.of(torch.ones(2, 3))
+ONE = TensorMeta.of(torch.ones(()))
+LEAF = TensorMeta.of(torch.ones(2, 3, requires_grad=True))
+NON_LEAF = TensorMeta.of(torch.ones(2, 3, requires_grad=True) * 2)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "error"),
+    [
+        (("method", "item"), (ONE,), meta.NeedsData),
+        (torch.nonzero, (X,), meta.NeedsData),
+        (bool, (ONE,), meta.NeedsData),
+        (operator.getitem, (X, TensorMeta.of(torch.ones(2, 3, dtype=torch.bool))), meta.NeedsData),
+        (("method", "t_"), (X,), meta.MutatesMeta),
+        (("method", "resize_"), (X, 7), meta.MutatesMeta),
+        (("method", "requires_grad_"), (X,), meta.MutatesMeta),
+        (("method", "detach_"), (NON_LEAF,), meta.MutatesMeta),
+        (("method", "numpy"), (X,), meta.Unknown),
+    ],
+    ids=str,
+)
+def test_what_metadata_cannot_answer(op, args, error):
+    for _ in range(2):  # worked out, then from the cache
+        with pytest.raises(error):
+            meta.infer(op, args, {}, True)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "kwargs"),
+    [
+        (torch.add, (X, TensorMeta.of(torch.ones(4))), {}),
+        (torch.sum, (X,), {"dim": 5}),
+        (("method", "view"), (X, 4), {}),
+        (operator.matmul, (X, X), {}),
+        (("method", "add_"), (LEAF, 1), {}),
+        (("method", "no_such_method"), (X,), {}),
+        (torch.add, (X,), {}),
+    ],
+    ids=str,
+)
+def test_failing_operators_fail_as_in_eager(op, args, kwargs):
+    with pytest.raises(Exception) as eager:  # noqa: B017 - its type is what is compared
+        fake.call(op, fake.rebuild(args, lambda value: value.make_empty() if isinstance(value, TensorMeta) else value), kwargs)
+    with pytest.raises(meta.OpFailed) as ours:
+        meta.infer(op, args, kwargs, True)
+    assert (type(ours.value.exception), str(ours.value.exception)) == (eager.type, str(eager.value))
+
+
+def test_history_written_into_a_tensor():
+    with pytest.raises(meta.MutatesMeta) as caught:
+        meta.infer(operator.setitem, (X, 0, TensorMeta.of(torch.ones(3, requires_grad=True))), {}, True)
+    assert caught.value.history_only
+    assert [after.requires_grad for _, after in caught.value.after] == [True]
+    assert meta.infer(operator.setitem, (X, 0, 1.0), {}, True) is None
+    with pytest.raises(meta.MutatesMeta) as caught:
+        meta.infer(("method", "t_"), (X,), {}, True)
+    assert not caught.value.history_only
+
+
+@pytest.mark.parametrize("op", [("method", "contiguous"), ("method", "float"), torch.positive, ("method", "add_")], ids=str)
+def test_an_operator_that_returns_its_argument_returns_its_metadata_object(op):
+    given = TensorMeta.of(torch.ones(2, 3))
+    assert meta.infer(op, (given, 1) if op == ("method", "add_") else (given,), {}, True) is given
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "kwargs"),
+    [
+        (torch.randperm, (5,), {}),
+        (F.rrelu, (X,), {"training": True}),
+        (F.fractional_max_pool2d, (TensorMeta.of(torch.ones(1, 1, 4, 4)), 2), {"output_size": 2}),
+        (torch.normal, (X, 1.0), {}),
+        (torch.multinomial, (X, 9), {}),
+    ],
+    ids=str,
+)
+def test_fake_runs_leave_no_trace(op, args, kwargs):
+    fake._cache.clear()
+    state, grad = torch.get_rng_state(), torch.is_grad_enabled()
+    with warnings.catch_warnings(record=True) as shown:
+        try:
+            meta.infer(op, args, kwargs, not grad)
+        except meta.MetaError as error:
+            assert isinstance(error, meta.OpFailed)
+    assert torch.equal(state, torch.get_rng_state())
+    assert torch.is_grad_enabled() == grad
+    assert not shown
+    assert not torch._C._len_torch_dispatch_stack()
+
+
+def test_fake_results_are_cached_within_bounds(monkeypatch):
+    monkeypatch.setattr(fake, "_CACHE_SIZE", 3)
+    fake._cache.clear()
+    for size in range(2, 8):
+        given = TensorMeta.of(torch.ones(size, size))
+        for _ in range(2):
+            assert meta.infer(torch.trace, (given,), {}, True).shape == ()
+    assert len(fake._cache) == 3
+    one, real, true = (fake._frozen(value) for value in (1, 1.0, True))
+    assert len({one, real, true, fake._frozen(0.0), fake._frozen(-0.0)}) == 5
+
+
+def test_verify_names_operator_and_difference(monkeypatch):
+    monkeypatch.setitem(RULES, torch.trace, lambda grad_mode, input: input)
+    with pytest.raises(InternalError, match=r"torch\.trace.*shape is \(2, 3\) by rule, \(\) by fake"):
+        meta.verify(torch.trace, (X,), {})
+    with config.patch(verify=True), pytest.raises(InternalError, match="trace"):
+        meta.infer(torch.trace, (X,), {}, True)
+
+
+def test_one_rule_for_an_operator():
+    with pytest.raises(InternalError, match="two metadata rules"):
+        meta.meta_rule(torch.add)(lambda grad_mode, *args: None)
+
+
+def test_autocast_is_left_to_fake_tensors():
+    square = TensorMeta.of(torch.ones(3, 3))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert meta.infer(torch.mm, (square, square), {}, True).dtype is torch.bfloat16
+    assert meta.infer(torch.mm, (square, square), {}, True).dtype is torch.float32
+
+
+@pytest.mark.parametrize("real", [*STRIDED, torch.ones(3, requires_grad=True), torch.nn.Parameter(torch.ones(2)), torch.ones(2, requires_grad=True) + 1])
+def test_metadata_makes_tensors_like_the_one_it_came_from(real):
+    assert TensorMeta.of(TensorMeta.of(real).make_empty()) == TensorMeta.of(real)
+
+
+def test_views_of_tensors_with_a_history():
+    gradient = torch.ones(4, 6, requires_grad=True)
+    for x in (gradient, gradient * 2, (gradient * 2).t()):
+        for grad_mode in (True, False):
+            for op, args in ((("method", "view"), (4, 6)), (operator.getitem, (0,)), (("method", "t"), ()), (("method", "expand"), (2, 4, 6))):
+                with torch.set_grad_enabled(grad_mode):
+                    try:
+                        real = TensorMeta.of(fake.call(op, (x, *args), {}))
+                    except RuntimeError:
+                        continue
+                assert meta.infer(op, (TensorMeta.of(x), *args), {}, grad_mode) == real

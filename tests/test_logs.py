@@ -1,0 +1,71 @@
+"""MINIDYNAMO_LOG and set_logs."""
+
+import logging
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import minidynamo
+from minidynamo import logs
+
+PROGRAM = "import torch, minidynamo; minidynamo.optimize('eager')(lambda x: x + 1)(torch.ones(2))"
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    yield
+    logs.set_logs()
+
+
+def lines(caplog, topic, fn, *args):
+    with caplog.at_level(logging.INFO, logger=f"minidynamo.{topic}"):
+        logs.set_logs(topic)
+        logging.getLogger(f"minidynamo.{topic}").propagate = True
+        fn(*args)
+    return [r.getMessage() for r in caplog.records if r.name == f"minidynamo.{topic}"]
+
+
+@pytest.mark.parametrize(
+    ("topic", "expected"),
+    [
+        ("guards", "___check_tensors(x"),
+        ("graph", "call_function[target=operator.add]"),
+        ("bytecode", "return ___graph[0]"),
+        ("timing", "translate:"),
+    ],
+)
+def test_topics_of_a_compilation(caplog, topic, expected):
+    got = lines(caplog, topic, minidynamo.optimize("eager")(lambda x: x + 1), torch.ones(2))
+    assert any(expected in line for line in got), got
+
+
+def test_breaks_and_skips_share_a_topic(caplog):
+    def f(x):
+        print("", end="")
+        return x + 1
+
+    got = lines(caplog, "breaks", minidynamo.optimize("eager")(f), torch.ones(2))
+    assert any("call of print [MD210]" in line for line in got), got
+
+
+def test_recompiles(caplog):
+    f = minidynamo.optimize("eager")(lambda x, n: x + n)
+    f(torch.ones(2), 1)
+    got = lines(caplog, "recompiles", f, torch.ones(2), 2)
+    assert any("n == 1: expected 1, found 2" in line for line in got), got
+
+
+def test_unknown_topic_names_the_nearest():
+    with pytest.raises(ValueError, match="did you mean 'recompiles'"):
+        logs.set_logs("recompile")
+
+
+@pytest.mark.parametrize(("value", "text"), [("breaks,guards", "guards]"), ("guard", "did you mean 'guards'")])
+def test_environment(value, text):
+    env = {"MINIDYNAMO_LOG": value}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env={**__import__("os").environ, **env}
+    )
+    assert done.returncode == 0 and text in done.stderr and done.stdout == ""

@@ -106,22 +106,63 @@ def f(x, seen):
 """,
         args="torch.arange(3.0), []",
     ),
-    "OPERATOR_FAILS": Example(
-        """\
-def f(x, names):
-    y = x * 2
-    try:
-        return y + names[5]
-    except IndexError:
-        return y
-""",
-        args="torch.arange(3.0), (1, 2)",
-    ),
-    "SKIP_GENERATOR": Example(
+    "METADATA_MUTATION": Example(
         """\
 def f(x):
-    yield x + 1
+    y = x * 2
+    y.unsqueeze_(0)
+    return y + 1
+""",
+        instead="""\
+def f(x):
+    y = x * 2
+    y = y.unsqueeze(0)
+    return y + 1
+""",
+    ),
+    "UNSUPPORTED_CALL": Example(
+        """\
+import time
+
+def f(x):
+    y = x * 2
+    began = time.perf_counter()
+    return y + 1, began
 """
+    ),
+    "GLOBAL_STATE_CALL": Example(
+        """\
+def f(x):
+    y = x * 2
+    torch.set_default_dtype(torch.float32)
+    return y + 1
+"""
+    ),
+    "OPAQUE_VALUE": Example(
+        """\
+def f(x, options):
+    y = x * 2
+    return y + options["bias"]
+""",
+        args="torch.arange(3.0), {'bias': 1}",
+    ),
+    "TRY_REGION": Example(
+        """\
+def f(x):
+    y = x * 2
+    try:
+        return y + 1
+    finally:
+        y = None
+"""
+    ),
+    "SKIP_FIRST": Example(
+        """\
+def f(x):
+    print("begin")
+    return x * 2
+""",
+        args="3",
     ),
     "SKIP_NO_TENSORS": Example(
         """\

@@ -15,6 +15,7 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, 
 from types import CodeType
 from weakref import ref
 
+from .. import config
 from ..exc import InternalError
 from .identity import IdentityCache
 from .lift import STRIDES, CodeIR, alias_slots, lift, slot_names
@@ -328,7 +329,8 @@ def _build(code: CodeType, made: _Made, state: FrameState, stack_map: str) -> Re
     )
     if plan.moved:
         alias_slots(resumed, length, original.slots)
-    verify(resumed)
+    if config.verify:
+        verify(resumed)
     _made.set(resumed, _Made(original, length, state.offset))
     return ResumeCode(resumed, plan.params)
 

@@ -91,20 +91,32 @@ def tensor_op(
         tx.unsupported(CALL_ARGUMENTS, name=name, detail=str(error))
     result = _infer(tx, name, target, *metas)
     guards = VariableTracker.propagate(*operands)
-    written = [t for t in _tensors(operands) if any(t.as_proxy().node is node for node in kind.written(*proxies))]
+    nodes = set(_nodes(kind.written(*proxies)))
+    written = [t for t in _tensors(operands) if t.as_proxy().node in nodes]
     draws = kind.draws(*proxies)
     if not _holds_tensor(result) and not written and not draws:
+        if result is None and target is not getattr:  # it is called for what it does, and that is not known
+            tx.unsupported(UNSUPPORTED_CALL, name=name)
         return from_constant(tx, name, result, guards)
     itself = args[0] if args and kind.gives_self(*proxies) and isinstance(args[0], TensorVariable) else None
     if itself is not None and result != itself.meta:
         tx.unsupported(METADATA_MUTATION, name=name)
     for tensor in written:
         if tensor.source is not None:
-            tx.guard_mutated(tensor.source)
+            tx.mutates(tensor.source)
     if not isinstance(target, str) and target not in OPERATORS:
         target = torch_functions.graph_target(target)[1]
     proxy = tx.graph.add_op(target, *proxies, tx.position(), bool(written), draws)
     return itself if itself is not None else from_result(tx, name, proxy, result, guards)
+
+
+def _nodes(values: Iterable[Any]) -> Iterator[torch.fx.Node]:
+    """Graph nodes among argument values, those in lists and tuples too."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _nodes(value)
+        elif isinstance(value, torch.fx.Node):
+            yield value
 
 
 def _tensors(operands: Iterable[VariableTracker]) -> Iterator[TensorVariable]:

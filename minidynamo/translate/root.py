@@ -245,6 +245,7 @@ def translate(frame: FrameValues, code: types.CodeType) -> Capture:
         own = tuple(CellVariable(cell) for name, cell in tx.cells.items() if not isinstance(cell, OutsideCell))
         reached = Reached()
         reached.add(roots(end, own if isinstance(end, Break) else ()))
+        trace.guard_mutated()
         graph = trace.graph.finish(reached.nodes()) if trace.graph.ops else None
         return Capture(graph, tuple(trace.guards), end, own, reached.uses, trace.first_line(), trace.steps, trace.comparable)
 

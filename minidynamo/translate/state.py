@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from ..static_access import is_subtype
+
 REFUSED: tuple[tuple[str, Callable[[], bool]], ...] = (
     ("autocast", torch._C._is_any_autocast_enabled),
     ("a torch function mode", lambda: torch._C._len_torch_function_stack() > 0),
@@ -24,7 +26,7 @@ def refuses() -> str | None:
 
 def holds_tensor(value: Any, depth: int = 2) -> bool:
     """A tensor, or a list, tuple or dict with one near its top."""
-    if isinstance(value, torch.Tensor):
+    if is_subtype(type(value), torch.Tensor):
         return True
     if depth and type(value) in (list, tuple):
         return any(holds_tensor(item, depth - 1) for item in value[:16])

@@ -15,6 +15,7 @@ from ..guards.guard import Guard, make_guard
 from ..pycode.lift import CodeIR
 from ..reasons import SKIP_STEPS, why
 from ..sources import FrameValues, LocalSource, Source, StateSource
+from ..static_access import is_subtype
 from ..variables import wrapper_for
 from ..variables.base import VariableTracker
 from ..variables.lazy import LazyVariable
@@ -41,6 +42,7 @@ class Trace:
         self.guards: dict[Guard, None] = {}
         self.grad_mode = torch.is_grad_enabled()
         self.steps = 0
+        self.mutated: dict[Source, None] = {}
         self.comparable = True  # plain Python on the same values gives the same result
         self._by_source: dict[Source, VariableTracker] = {}
         self._by_object: dict[int, VariableTracker] = {}
@@ -64,7 +66,7 @@ class Trace:
         known = self._by_source.get(source)
         if known is not None:
             return known
-        has_identity = isinstance(value, IDENTITY_TYPES)
+        has_identity = any(is_subtype(type(value), tp) for tp in IDENTITY_TYPES)
         twin = self._by_object.get(id(value)) if has_identity else None
         if twin is not None and twin.source is not None:
             self.install(make_guard(source, GuardBuilder.DUPLICATE_INPUT, twin.source))
@@ -80,11 +82,16 @@ class Trace:
         """The trace took it that two sources hold different objects."""
         self.install(make_guard(left, GuardBuilder.NO_ALIAS, right))
 
-    def guard_mutated(self, tensor: Source) -> None:
-        """Decision 6: an input that the graph changes in place is no other input."""
-        for other in self._by_object.values():
-            if other.is_proxy() and other.source is not None and other.source != tensor:
-                self.guard_distinct(tensor, other.source)
+    def guard_mutated(self) -> None:
+        """Decision 6: an input that the graph changes in place is no other input. To be called when the trace has ended: inputs that
+        were met after the change count too."""
+        tensors = [t.source for t in self._by_object.values() if t.is_proxy() and t.source is not None]
+        done: set[Source] = set()
+        for mutated in self.mutated:
+            done.add(mutated)
+            for other in tensors:
+                if other not in done:
+                    self.guard_distinct(mutated, other)
 
     def first_line(self) -> int:
         """The user's line of the first operator, where the compiled graph is said to run."""

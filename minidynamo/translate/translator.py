@@ -113,8 +113,9 @@ class InstructionTranslatorBase:
     def tensor_op(self, target: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
         return tensor_ops.tensor_op(self, target, args, kwargs)
 
-    def guard_mutated(self, tensor: Source) -> None:
-        self.trace.guard_mutated(tensor)
+    def mutates(self, tensor: Source) -> None:
+        """The graph changes an input in place."""
+        self.trace.mutated[tensor] = None
 
     def tensor_attribute(self, name: str) -> str | None:
         kind = torch_functions.tensor_attribute(name)

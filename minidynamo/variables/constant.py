@@ -19,6 +19,7 @@ SINGLETONS = (type(None), bool, type(Ellipsis))
 NUMBERS = (int, float, complex)
 TEXT = (str, bytes)
 TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+SINGLE = (*SINGLETONS, torch.dtype, torch.layout, torch.memory_format)  # equal ones are one object
 CONSTANT_TYPES = frozenset((*SINGLETONS, *NUMBERS, *TEXT, *TORCH))
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -65,7 +66,8 @@ FOLD_LIMIT_BITS = 1 << 16  # larger results are left to plain Python: tracing mu
 
 
 class ConstantVariable(VariableTracker):
-    """A constant; two trackers of equal constants are interchangeable. Rebuilt as a constant of the new code."""
+    """A constant, guarded by its value. One from outside is rebuilt from its source (the program may compare identities), another
+    one as a constant of the new code."""
 
     __slots__ = ("value",)
 
@@ -83,6 +85,8 @@ class ConstantVariable(VariableTracker):
         return self.value
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
+        if self.source is not None and type(self.value) not in SINGLE:
+            return emit.load(self.source)
         return E.Const(self.value)
 
     # --- operators ---------------------------------------------------------------------------------------------------

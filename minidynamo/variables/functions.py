@@ -10,6 +10,7 @@ from ..guards.builder import GuardBuilder
 from ..pycode import expr as E
 from ..reasons import CALL_ARGUMENTS, DISABLED_CALL
 from ..sources import AttrSource, DefaultSource, KwDefaultSource, Source
+from ..static_access import is_subtype
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .lazy import LazyVariable
 from .opaque import wrap_opaque
@@ -311,7 +312,7 @@ def wrap_descriptor(tx: Tracing, value: Any, source: Source) -> VariableTracker:
     return made
 
 
-@wraps_if("class", lambda value: isinstance(value, type))
+@wraps_if("class", lambda value: is_subtype(type(value), type))
 def wrap_class(tx: Tracing, value: type, source: Source) -> VariableTracker:
     made = BuiltinVariable(value, source)
     made.make_guards(tx, GuardBuilder.ID_MATCH)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS
+from ..static_access import type_lookup
 from .base import Tracing, VariableTracker
-from .constant import ConstantVariable
+from .constant import SINGLE, ConstantVariable
 from .functions import BoundMethodVariable, BuiltinVariable
 from .opaque import NullVariable
 from .sequences import TupleVariable
@@ -68,7 +69,7 @@ def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> boo
         a, b = left.as_python_constant(), right.as_python_constant()
         if type(a) is not type(b):
             return False
-        if type(a) in (bool, type(None), type(Ellipsis)):
+        if type(a) in SINGLE:
             return a is b
         if type(a) in (int, str) and left.source is None and right.source is None and a != b:
             return False
@@ -92,7 +93,7 @@ def _has_identity(value: VariableTracker) -> bool:
 def getattr_(tx: Tracing, owner: VariableTracker, name: str) -> VariableTracker:
     """CPython: PyObject_GetAttr. Methods of builtin containers stay bound until they are called."""
     owner = owner.realize(tx)
-    static = getattr(owner.python_type(), name, None)
+    static = type_lookup(owner.python_type(), name)
     if type(static).__name__ == "method_descriptor" and not isinstance(owner, TensorVariable):
         if type(owner).call_method is not VariableTracker.call_method:
             return BoundMethodVariable(owner, name)

@@ -13,6 +13,7 @@ from ..guards.builder import GuardBuilder
 from ..pycode import expr as E
 from ..reasons import TENSOR_STATE, TENSOR_SUBCLASS, TENSOR_TRUTH
 from ..sources import Source
+from ..static_access import is_subtype
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import BINARY, COMPARE, INPLACE, UNARY, ConstantVariable
 from .registry import wraps, wraps_if
@@ -135,7 +136,7 @@ def wrap_tensor(tx: Tracing, value: torch.Tensor, source: Source) -> VariableTra
     return made
 
 
-@wraps_if("tensor subclass", lambda value: isinstance(value, torch.Tensor))
+@wraps_if("tensor subclass", lambda value: is_subtype(type(value), torch.Tensor))
 def wrap_subclass(tx: Tracing, value: torch.Tensor, source: Source) -> VariableTracker:
     """Decision 19: a subclass is never treated as a Tensor."""
     tx.unsupported(TENSOR_SUBCLASS, type=type(value).__name__, detail="a subclass")

@@ -290,6 +290,8 @@ def same(value: object, expected: object) -> bool:
     """
     if type(expected) is Ref:
         return value is expected.resolve()
+    if value is expected:  # also the object of a Ref that guard text has resolved
+        return True
     cls = type(value)
     if cls is not type(expected):
         return False

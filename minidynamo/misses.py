@@ -94,7 +94,7 @@ def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext) -> None:
 
 
 def rerun_succeeded(entry: CacheEntry, error: str) -> None:
-    """The graph raised, plain Python did not: decision 17."""
+    """The graph raised `error` (type and message), plain Python did not: decision 17."""
     where = entry.guarded.where
-    reason = why(RERUN, error=error)
+    reason = why(RERUN, error=error.splitlines()[0])
     warn(where, f"{entry.guarded.original_name}: {reason}; {reason.hint}")

@@ -153,6 +153,19 @@ SKIP_STATE = _row("SKIP_STATE", "MD309", "{what} is active", "leave that context
 SKIP_INTERNAL = _row("SKIP_INTERNAL", "MD310", "internal error: {error}", "please report it; the frame ran as plain Python")
 SKIP_ARGUMENT = _row("SKIP_ARGUMENT", "MD311", "{error}", "change the function's signature as it says")
 SKIP_CYCLIC = _row("SKIP_CYCLIC", "MD312", "a {type} that contains itself", "build it outside of the captured function")
+SKIP_RESUME = _row("SKIP_RESUME", "MD313", "plain Python cannot go on at {opname}", "split the expression")
+SKIP_REBUILD = _row(
+    "SKIP_REBUILD", "MD316", "after the graph {what} would have to be made again", "keep it in a function of its own"
+)
+SKIP_LOOP = _row(
+    "SKIP_LOOP",
+    "MD314",
+    "the frame goes on inside a loop after a graph break",
+    "mend the break, or move the body of the loop into a function of its own, which is captured",
+)
+SKIP_RESERVED = _row(
+    "SKIP_RESERVED", "MD315", "the variable {name} has a name that is reserved (it begins with '___')", "rename it"
+)
 LIMIT_HIT = _row(
     "LIMIT_HIT",
     "MD115",

@@ -40,7 +40,7 @@ def static_attr(obj: object, name: str) -> Any:
     cls = type(obj)
     found = type_lookup(cls, name, _MISSING)
     if type(found) in _SLOT_DESCRIPTORS:
-        return _read_slot(found, obj, cls)
+        return _read_slot(found, obj, cls, name)
     if issubclass(cls, type):
         if found is not _MISSING and _is_data_descriptor(found):
             return found
@@ -59,11 +59,11 @@ def static_attr(obj: object, name: str) -> Any:
     return found
 
 
-def _read_slot(descriptor: Any, obj: object, cls: type) -> Any:
+def _read_slot(descriptor: Any, obj: object, cls: type, name: str) -> Any:
     if type(descriptor) is types.GetSetDescriptorType:
         if type_lookup(cls, "__torch_function__") is not None:
             raise AttributeError("a getter that dispatches to __torch_function__ is no static attribute")
-    return descriptor.__get__(obj, cls)
+    return object.__getattribute__(obj, name)  # a data descriptor of the type, so this runs its C getter
 
 
 def has_static_attr(obj: object, name: str) -> bool:
@@ -149,19 +149,41 @@ def dict_key(mapping: Any, index: int) -> Any:
 # ------------------------------------------------------------------------------------- numbers of a tensor
 
 
+def why_indescribable(tensor: Any) -> str | None:
+    """Why sizes and strides of a tensor cannot be stated, in the words of messages; None when they can.
+
+    Call it with `__torch_function__` of subclasses switched off.
+    """
+    import torch
+
+    keys = torch._C._dispatch_keys(tensor)
+    if keys.has(torch._C.DispatchKey.Python):
+        return "a tensor subclass with __torch_dispatch__"
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor) or torch._is_functional_tensor(tensor):
+        return "a functorch wrapper"
+    if tensor.is_nested:
+        return "a nested tensor"
+    if tensor.layout is not torch.strided:
+        return f"layout {tensor.layout}, which has no strides"
+    if not all(type(size) is int for size in tensor.size()):
+        return "symbolic sizes"
+    return None
+
+
 def _layout(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     import torch
 
     if not issubclass(type(tensor), torch.Tensor):
         raise TypeError(f"{type(tensor).__name__} is no tensor")
-    if torch._C._dispatch_keys(tensor).has(torch._C.DispatchKey.Python):
-        raise TypeError("the sizes of a tensor subclass with __torch_dispatch__ are its own code")
     with torch._C.DisableTorchFunctionSubclass():
+        why = why_indescribable(tensor)
+        if why is not None:
+            raise TypeError(f"the tensor is {why}")
         return tuple(tensor.size()), tuple(tensor.stride()), int(tensor.storage_offset())
 
 
 def tensor_size(tensor: Any, dim: int) -> int:
-    """Size of one dimension. Raises TypeError for no tensor, IndexError, RuntimeError without strides."""
+    """Size of one dimension. Raises TypeError for no tensor and for one without plain sizes, IndexError."""
     return _layout(tensor)[0][dim]
 
 

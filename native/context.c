@@ -89,20 +89,29 @@ static PyObject *context_repr(PyObject *op)
     return PyUnicode_FromFormat("<OptimizeContext key=%R nopython=%s>", self->key, self->nopython ? "True" : "False");
 }
 
-/* In C, so that no Python frame of ours runs while the context is being switched on or off. */
+/* `with ctx:` in C, so that no Python frame of ours runs while the context is being switched on or off. What was active
+ * before lies in `outer`, as pairs (thread, context | None): several threads may be inside at once. */
 static PyObject *context_enter(PyObject *op, PyObject *Py_UNUSED(unused))
 {
     MdContext *self = (MdContext *)op;
     if (self->outer == NULL && (self->outer = PyList_New(0)) == NULL) {
         return NULL;
     }
-    PyObject *before = md_py_swap_active(NULL, op);
-    if (before == NULL) {
+    PyObject *active = md_thread.active;
+    PyObject *pair = Py_BuildValue("kO", PyThread_get_thread_ident(), active != NULL ? active : Py_None);
+    if (pair == NULL || PyList_Append(self->outer, pair) < 0) {
+        Py_XDECREF(pair);
         return NULL;
     }
-    if (PyList_Append(self->outer, before) < 0) {
-        Py_XDECREF(md_py_swap_active(NULL, before));
-        Py_DECREF(before);
+    Py_DECREF(pair);
+    PyObject *before = md_py_swap_active(NULL, op);
+    if (before == NULL) {
+        PyObject *exc = md_exc_take();
+        Py_ssize_t depth = PyList_GET_SIZE(self->outer);
+        if (PyList_SetSlice(self->outer, depth - 1, depth, NULL) < 0) {
+            PyErr_Clear(); /* removing the last item allocates nothing, so this does not happen */
+        }
+        md_exc_put(exc);
         return NULL;
     }
     Py_DECREF(before);
@@ -112,13 +121,20 @@ static PyObject *context_enter(PyObject *op, PyObject *Py_UNUSED(unused))
 static PyObject *context_exit(PyObject *op, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
 {
     MdContext *self = (MdContext *)op;
-    Py_ssize_t depth = self->outer != NULL ? PyList_GET_SIZE(self->outer) : 0;
-    if (depth == 0) {
+    Py_ssize_t i = self->outer != NULL ? PyList_GET_SIZE(self->outer) : 0;
+    unsigned long thread = PyThread_get_thread_ident();
+    while (--i >= 0) {
+        PyObject *pair = PyList_GET_ITEM(self->outer, i);
+        if (PyLong_AsUnsignedLong(PyTuple_GET_ITEM(pair, 0)) == thread) {
+            break;
+        }
+    }
+    if (i < 0) {
         PyErr_SetString(PyExc_RuntimeError, "minidynamo: the context is left more often than it was entered");
         return NULL;
     }
-    PyObject *before = Py_NewRef(PyList_GET_ITEM(self->outer, depth - 1));
-    int failed = PyList_SetSlice(self->outer, depth - 1, depth, NULL);
+    PyObject *before = Py_NewRef(PyTuple_GET_ITEM(PyList_GET_ITEM(self->outer, i), 1));
+    int failed = PyList_SetSlice(self->outer, i, i + 1, NULL);
     PyObject *inner = failed < 0 ? NULL : md_py_swap_active(NULL, before);
     Py_DECREF(before);
     if (inner == NULL) {

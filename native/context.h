@@ -9,7 +9,7 @@ typedef struct {
     MdKey *key;      /* strong: keeps the entries of this context's key alive */
     char nopython;   /* use only entries without a graph break */
     PyObject *dict;
-    PyObject *outer; /* list of what was active at each __enter__ that has not been left, or NULL */
+    PyObject *outer; /* list of (thread, what was active) of each __enter__ that has not been left, or NULL */
     PyObject *weakrefs;
 } MdContext;
 

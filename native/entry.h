@@ -61,7 +61,7 @@ struct MdEntry {
     PyObject *payload;       /* for reports */
     PyObject *owner;         /* weak reference to the OptimizeContext that made the entry */
     PyObject *last_error;    /* str: first exception that check_fn raised */
-    PyObject *graph_error;   /* str: type name of the last exception out of a graph */
+    PyObject *graph_error;   /* str: type and message of the last exception out of a graph */
     char has_break;
     char rerunnable;
 };

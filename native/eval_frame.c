@@ -6,7 +6,7 @@
 #include "stats.h"
 
 static PyObject *convert_callback; /* convert_frame(context, code, args, globals, builtins, closure) or NULL */
-static PyObject *rerun_callback;   /* rerun(entry, type_name) or NULL */
+static PyObject *rerun_callback;   /* rerun(entry, error) or NULL */
 
 /* ---- one frame on its way through the evaluator ---- */
 

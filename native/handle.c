@@ -10,15 +10,21 @@ static PyObject *handle_dead(void)
     return NULL;
 }
 
-/* Remembers the type of the exception for the report of a re-run; the exception stays set. */
+/* Remembers type and message of the exception for the report of a re-run; the exception stays set. */
 static void note_graph_error(MdEntry *entry)
 {
     PyObject *exc = md_exc_take();
-    PyObject *name = PyUnicode_FromString(Py_TYPE(exc)->tp_name);
-    if (name == NULL) {
-        PyErr_Clear(); /* no memory for the name: the report says "Exception" */
+    md_thread.busy++; /* str(exc) may be the user's code: nothing is captured in it */
+    PyObject *text = PyUnicode_FromFormat("%s: %S", Py_TYPE(exc)->tp_name, exc);
+    if (text == NULL) {
+        PyErr_Clear(); /* it cannot be printed: the type must do */
+        text = PyUnicode_FromString(Py_TYPE(exc)->tp_name);
     }
-    Py_XSETREF(entry->graph_error, name);
+    if (text == NULL) {
+        PyErr_Clear(); /* no memory for that either: the report says "Exception" */
+    }
+    md_thread.busy--;
+    Py_XSETREF(entry->graph_error, text);
     md_exc_put(exc);
 }
 

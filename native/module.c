@@ -13,7 +13,7 @@ static PyMethodDef module_methods[] = {
      "this time with capture off below it too. What it raises, the call raises."},
     {"set_rerun_callback", md_py_set_rerun_callback, METH_O,
      "set_rerun_callback(fn | None) -> the one before\n\n"
-     "fn(entry, type_name) is called after a graph failed with an exception and plain Python did not."},
+     "fn(entry, error), error being type and message, is called after a graph failed with an exception and plain Python did not."},
     {"mark_code", (PyCFunction)(void (*)(void))md_py_mark_code, METH_FASTCALL,
      "mark_code(code, mark): SKIP, SKIP_SUBTREE, NO_COMPILE, or 0 for none"},
     {"get_mark", md_py_get_mark, METH_O, "get_mark(code) -> 0, SKIP, SKIP_SUBTREE, NO_COMPILE or TRANSFORMED"},

@@ -47,15 +47,14 @@ void md_optimized_drop_runners(MdOptimized *self)
     }
 }
 
-/* A function that runs the entry's code as `func` would run its own (new reference). Made again when one of the
- * pointers behind `func` has changed. */
+/* A function that runs the entry's code as `func` would run its own (new reference). It is made again when `func` has
+ * got other defaults; globals, builtins and closure of a function never change. */
 static PyObject *runner(MdOptimized *self, PyFunctionObject *func, MdEntry *entry)
 {
     MdRunner *slot = &self->runners[entry->serial % MD_RUNNERS];
     PyFunctionObject *made = slot->func;
-    if (MD_LIKELY(slot->serial == entry->serial && made->func_globals == func->func_globals
-                  && made->func_closure == func->func_closure && made->func_defaults == func->func_defaults
-                  && made->func_kwdefaults == func->func_kwdefaults && made->func_builtins == func->func_builtins)) {
+    if (MD_LIKELY(slot->serial == entry->serial && made->func_defaults == func->func_defaults
+                  && made->func_kwdefaults == func->func_kwdefaults)) {
         return Py_NewRef((PyObject *)made);
     }
     PyObject *fresh = md_function_like(func, entry->code, true);

@@ -115,14 +115,15 @@ const char* indescribable(const c10::TensorImpl& impl) {
   return "a nested tensor or a layout which has no strides";
 }
 
-struct Thread {
-  c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
-  bool grad = c10::AutogradState::get_tls_state().get_grad_mode();
+uint64_t effective_keyset(const c10::TensorImpl& impl) {
+  const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
+  return ((impl.key_set() | local.included_) - local.excluded_).raw_repr();
+}
 
-  uint64_t keyset(const c10::TensorImpl& impl) const {
-    return ((impl.key_set() | keys.included_) - keys.excluded_).raw_repr();
-  }
-};
+// requires_grad as tracing sees it; grad mode is asked only where it matters.
+bool records_grad(const c10::TensorImpl& impl) {
+  return impl.requires_grad() && c10::AutogradState::get_tls_state().get_grad_mode();
+}
 
 // -------------------------------------------------------------------------------------------- the tensor check
 
@@ -144,12 +145,11 @@ bool matches(PyObject* obj, PyObject* const* spec) {
   if (!is_id(spec[0], Py_TYPE(obj))) return false;
   const c10::TensorImpl* impl = impl_of(obj);
   if (impl == nullptr || is_opaque(*impl)) return false;
-  const Thread thread;
-  if (!is_word(spec[1], thread.keyset(*impl))) return false;
+  if (!is_word(spec[1], effective_keyset(*impl))) return false;
   PyObject* dtype = dtype_name(impl->dtype().toScalarType());
   if (dtype == nullptr || !same_text(dtype, spec[2])) return false;
   if (!is_device(impl->device(), spec[3])) return false;
-  if ((thread.grad && impl->requires_grad()) != (spec[4] == Py_True)) return false;
+  if (records_grad(*impl) != (spec[4] == Py_True)) return false;
   return dims_equal(spec[5], impl->sizes()) && dims_equal(spec[6], impl->strides());
 }
 
@@ -179,12 +179,11 @@ PyObject* tensor_spec(PyObject*, PyObject* obj) {
   if (impl == nullptr)
     return PyErr_Format(PyExc_TypeError, "tensor_spec needs a tensor, not %s", Py_TYPE(obj)->tp_name);
   if (const char* why = indescribable(*impl)) return raise_indescribable(why);
-  const Thread thread;
   PyObject* dtype = dtype_name(impl->dtype().toScalarType());
   if (dtype == nullptr) return raise_indescribable("of a dtype without a Python name");
   return Py_BuildValue("(NKONONN)", PyLong_FromVoidPtr(Py_TYPE(obj)),
-                       static_cast<unsigned long long>(thread.keyset(*impl)), dtype, device_name(impl->device()),
-                       thread.grad && impl->requires_grad() ? Py_True : Py_False, dims_tuple(impl->sizes()),
+                       static_cast<unsigned long long>(effective_keyset(*impl)), dtype, device_name(impl->device()),
+                       records_grad(*impl) ? Py_True : Py_False, dims_tuple(impl->sizes()),
                        dims_tuple(impl->strides()));
 }
 
@@ -249,6 +248,7 @@ uint64_t autocast_dtype_code(c10::DeviceType device) {
 uint64_t state_bits() {
   using c10::DispatchKey;
   using at::impl::PythonTorchFunctionTLS;
+  using at::impl::TorchFunctionDisabledState;
   const at::Context& context = at::globalContext();
   const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();
   const c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
@@ -260,7 +260,9 @@ uint64_t state_bits() {
   flag(context.deterministicAlgorithms());
   flag(context.deterministicAlgorithmsWarnOnly());
   flag(context.deterministicFillUninitializedMemory());
-  flag(PythonTorchFunctionTLS::get_disabled_state() == at::impl::TorchFunctionDisabledState::ENABLED);
+  const TorchFunctionDisabledState torch_function = PythonTorchFunctionTLS::get_disabled_state();
+  flag(torch_function == TorchFunctionDisabledState::ENABLED);
+  flag(torch_function == TorchFunctionDisabledState::ALL_DISABLED);
   flag(PythonTorchFunctionTLS::stack_len() > 0);
   // Dispatch modes include the Python key, functorch its front key, while their stacks are not empty.
   flag(keys.included_.has(DispatchKey::Python));
@@ -375,9 +377,8 @@ int leaf_check(const void* pointer, PyObject* obj) {
   if (Py_TYPE(obj) != leaf.type) return 0;
   const c10::TensorImpl* impl = impl_of(obj);
   if (impl == nullptr || is_opaque(*impl)) return 0;
-  const Thread thread;
-  return thread.keyset(*impl) == leaf.keyset && impl->dtype().toScalarType() == leaf.dtype &&
-         impl->device() == leaf.device && (thread.grad && impl->requires_grad()) == leaf.requires_grad &&
+  return effective_keyset(*impl) == leaf.keyset && impl->dtype().toScalarType() == leaf.dtype &&
+         impl->device() == leaf.device && records_grad(*impl) == leaf.requires_grad &&
          dims_match(leaf.sizes, impl->sizes(), leaf.any) && dims_match(leaf.strides, impl->strides(), leaf.any);
 }
 
@@ -423,9 +424,15 @@ std::array<PyMethodDef, 15> methods{{
     {nullptr, nullptr, 0, nullptr},
 }};
 
-PyModuleDef definition{
-    PyModuleDef_HEAD_INIT, "_tensor_guards", "Guard helpers in C++.", -1, methods.data(), nullptr, nullptr, nullptr,
-    nullptr};
+PyModuleDef definition{PyModuleDef_HEAD_INIT,
+                       "_tensor_guards",
+                       "Guard helpers in C++.",
+                       -1,
+                       methods.data(),
+                       nullptr,
+                       nullptr,
+                       nullptr,
+                       nullptr};
 
 }  // namespace
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-ATOMS = (type(None), bool, int, str, bytes, type(Ellipsis), torch.dtype, torch.device, torch.layout, torch.memory_format)
+ATOMS = (type(None), bool, str, bytes, type(Ellipsis), torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
 class Describer:
@@ -52,7 +52,7 @@ def is_constant(value: Any) -> bool:
     """Immutable through and through: the compiler may share it, so its identity says nothing."""
     if isinstance(value, (tuple, frozenset)):
         return all(is_constant(item) for item in value)
-    return type(value) in (*ATOMS, float, complex, range, slice)
+    return type(value) in (*ATOMS, int, float, complex, range, slice)
 
 
 def _float(describer: Describer, value: float) -> Any:
@@ -128,6 +128,7 @@ def _number(value: Any) -> Any:
 TABLE: dict[type, Callable[[Describer, Any], Any]] = {
     **dict.fromkeys(ATOMS, _atom),
     **dict.fromkeys((types.BuiltinFunctionType, types.ModuleType), _name),
+    int: lambda d, v: ("int", v if v.bit_length() < 64 else hex(v)),
     float: _float,
     complex: _complex,
     **dict.fromkeys((tuple, list, torch.Size, range), _items),

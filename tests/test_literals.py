@@ -9,12 +9,12 @@ import sys
 
 import pytest
 import torch
-from tests.constants import constants
 from hypothesis import given, settings
 
 from minidynamo import exc
 from minidynamo.guards.leaves import helpers
 from minidynamo.literals import Ref, as_key, is_literal, literal, parse_literal, same
+from tests.constants import constants
 
 
 def back(text):
@@ -22,7 +22,7 @@ def back(text):
 
 
 @given(constants)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_parse_and_eval_invert_literal(value):
     assert is_literal(value)
     assert same(back(literal(value)), value)

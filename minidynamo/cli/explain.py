@@ -1,4 +1,5 @@
-"""`minidynamo explain MD201`: what a code means, what to do, and a program that shows it. Without argument: every code.
+"""`minidynamo explain MD201`: what a code means, what to do, and a program that shows it. Without argument:
+every code.
 
 Imports neither torch nor the native extension. Exit codes: 0; 2 for an unknown code.
 """
@@ -27,7 +28,9 @@ KINDS = {
 def run(argv: list[str]) -> int:
     """The command."""
     parser = OneLineParser(prog=PROGRAM, description="What a code in a message means, and what to do.")
-    parser.add_argument("code", nargs="?", help="a code such as MD201 or a name such as TENSOR_BRANCH; default: list all")
+    parser.add_argument(
+        "code", nargs="?", help="a code such as MD201 or a name such as TENSOR_BRANCH; default: list all"
+    )
     options = parser.parse_args(argv)
     if options.code is None:
         print("\n".join(overview()))
@@ -49,7 +52,9 @@ def find(text: str) -> list[Reason]:
 def unknown(text: str) -> str:
     """One line that names the nearest code."""
     names = {key: row for row in REASONS.values() for key in (row.code, row.name)}
-    near = difflib.get_close_matches(text.upper(), names, n=1, cutoff=0.5)
+    wanted = text.upper()
+    near = [key for key in names if wanted.startswith(key)]
+    near = near or difflib.get_close_matches(wanted, names, n=1, cutoff=0.5)
     if not near:
         return f"unknown code {text!r}; `{PROGRAM}` lists all"
     return f"unknown code {text!r}; did you mean {near[0]} ({template(names[near[0]])})?"
@@ -62,7 +67,10 @@ def template(row: Reason) -> str:
 
 def overview() -> list[str]:
     """One line per code, in order."""
-    return [f"{row.code}  {row.name:<22} {template(row)}" for row in sorted(REASONS.values(), key=lambda r: r.code)]
+    return [
+        f"{row.code}  {row.name:<22} {template(row)}"
+        for row in sorted(REASONS.values(), key=lambda r: r.code)
+    ]
 
 
 def page(row: Reason) -> list[str]:

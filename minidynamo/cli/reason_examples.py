@@ -1,4 +1,5 @@
-"""Small programs that show a code of `reasons`, and what to write instead. A test runs each one and looks for its code."""
+"""Small programs that show a code of `reasons`, and what to write instead. A test runs each one and looks for
+its code."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """`source` defines `f`; the call f(args) under `optimize` meets the code. `instead`, where there is one, defines an `f`
-    with the same result that is one graph."""
+    """`source` defines `f`; the call f(args) under `optimize` meets the code. `instead`, where there is one,
+    defines an `f` with the same result that is one graph."""
 
     source: str
     args: str = "torch.arange(3.0)"

@@ -1,4 +1,5 @@
-"""The screens of `minidynamo walkthrough`: the example, seven stages, the warm call. Every value shown is of this run."""
+"""The screens of `minidynamo walkthrough`: the example, seven stages, the warm call. Every value shown is of
+this run."""
 
 from __future__ import annotations
 
@@ -123,7 +124,9 @@ def show_translate(walk: Walk) -> None:
     assert about is not None
     for attempt in about.attempts[:-1]:
         walk.console.print(f"an attempt before this one stopped at: {attempt.stopped}")
-    walk.console.print(stages.step_table(about.attempts[-1], "the symbolic stack, instruction by instruction"))
+    walk.console.print(
+        stages.step_table(about.attempts[-1], "the symbolic stack, instruction by instruction")
+    )
     walk.console.print(stages.ending(about))
 
 
@@ -151,7 +154,9 @@ def show_guards(walk: Walk) -> None:
     check = walk.made.payload.check
     walk.console.print(guards_text(guard_lines(check)), soft_wrap=True)
     namespace = walk.plain.__globals__
-    walk.console.print(f"\ncheck_fn(a, b, globals, closure) on these arguments: {check.fn(*walk.args, namespace, None)}")
+    walk.console.print(
+        f"\ncheck_fn(a, b, globals, closure) on these arguments: {check.fn(*walk.args, namespace, None)}"
+    )
     other = (walk.args[0].double(), walk.args[1])
     walk.console.print(f"the same with a float64 `a`: {check.fn(*other, namespace, None)}")
 
@@ -194,36 +199,40 @@ SCREENS: tuple[Screen, ...] = (
     Screen(
         "the example",
         eval_frame.optimize,
-        "optimize(backend) wraps the function in a C object. A call that no cache entry fits reaches compile_frame with the "
-        "code object and the values of the arguments. It runs the seven stages that follow, each a value to a value.",
+        "optimize(backend) wraps the function in a C object. A call that no cache entry fits reaches "
+        "compile_frame with the code object and the values of the arguments. It runs the seven stages that "
+        "follow, each a value to a value.",
         show_example,
     ),
     Screen(
         "stage 1: lift",
         lift,
-        "CPython's bytecode becomes canonical instructions, the same on every version. Spelling changes, the layout of the "
-        "stack never does: so a resume function can enter the original bytecode at any instruction.",
+        "CPython's bytecode becomes canonical instructions, the same on every version. Spelling changes, "
+        "the layout of the stack never does: so a resume function can enter the original bytecode at any "
+        "instruction.",
         show_lift,
     ),
     Screen(
         "stage 2: translate",
         translate,
-        "The instructions are executed over trackers instead of values. A tensor operation becomes a graph node; what a "
-        "value was read for becomes a guard. What cannot be captured ends the graph: the frame is traced again from its "
-        "start with that decision.",
+        "The instructions are executed over trackers instead of values. A tensor operation becomes a graph "
+        "node; what a value was read for becomes a guard. What cannot be captured ends the graph: the frame "
+        "is traced again from its start with that decision.",
         show_translate,
     ),
     Screen(
         "stage 3: call_backend",
         compile_frame.call_backend,
-        "The backend gets the graph as a torch.fx.GraphModule and the example inputs, and gives back a callable.",
+        "The backend gets the graph as a torch.fx.GraphModule and the example inputs, and gives back a "
+        "callable.",
         show_backend,
     ),
     Screen(
         "stage 4: emit",
         emit,
-        "Statements of the new code: load what is needed, call the graph, rebuild values, then return or hand over to a "
-        "resume function. If the graph raises, the original code runs from its start (RERUN).",
+        "Statements of the new code: load what is needed, call the graph, rebuild values, then return or "
+        "hand over to a resume function. If the graph raises, the original code runs from its start "
+        "(RERUN).",
         show_emit,
     ),
     Screen(
@@ -235,21 +244,23 @@ SCREENS: tuple[Screen, ...] = (
     Screen(
         "stage 6: guards",
         CheckFunctionManager.compile_check_fn,
-        "Guards become one Python expression. It is compiled to check_fn and run once on the frame that it came from.",
+        "Guards become one Python expression. It is compiled to check_fn and run once on the frame that it "
+        "came from.",
         show_guards,
     ),
     Screen(
         "stage 7: the cache",
         compile_frame.compile_frame,
-        "compile_frame returns GuardedCode(code, check_fn, ...); the C part hangs it on the original code object as a cache "
-        "entry. The rest of the function is a resume function per side of the branch, compiled when it is reached.",
+        "compile_frame returns GuardedCode(code, check_fn, ...); the C part hangs it on the original code "
+        "object as a cache entry. The rest of the function is a resume function per side of the branch, "
+        "compiled when it is reached.",
         show_cache,
     ),
     Screen(
         "one warm call",
         eval_frame._on_miss,
-        "From now on C code evaluates check_fn on the arguments and runs the entry's code. The Python function named above is "
-        "what it calls when no entry fits; it is not called here.",
+        "From now on C code evaluates check_fn on the arguments and runs the entry's code. The Python "
+        "function named above is what it calls when no entry fits; it is not called here.",
         show_warm,
     ),
 )

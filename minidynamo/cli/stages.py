@@ -26,7 +26,8 @@ from minidynamo.rules.trace_rules import frame_policy
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """One observed call: the optimized object (which keeps the entries alive), its code, what happened, where to print."""
+    """One observed call: the optimized object (which keeps the entries alive), its code, what happened, where
+    to print."""
 
     optimized: Any
     code: types.CodeType
@@ -50,14 +51,20 @@ class Traced:
         policy = frame_policy(self.code)
         skips = [f"{s.text} [{s.code}]; {s.hint}" for s in self.seen.skipped]
         reasons = skips if policy is None else [f"{policy}; {policy.hint}"]
-        self.console.print(f"not compiled: {' / '.join(dict.fromkeys(reasons)) or 'the function was not reached'}")
+        self.console.print(
+            f"not compiled: {' / '.join(dict.fromkeys(reasons)) or 'the function was not reached'}"
+        )
 
 
 def traced_call(
-    target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], backend: str, console: Console | None = None
+    target: Target,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    backend: str,
+    console: Console | None = None,
 ) -> Traced:
-    """Call the target once, compiled by `backend` apart from all other entries. Raises BadTarget: it raises, it has no
-    Python code, no such backend."""
+    """Call the target once, compiled by `backend` apart from all other entries. Raises BadTarget: it raises,
+    it has no Python code, no such backend."""
     try:
         optimized = optimize(backend, isolate=True)(plain(target.fn))
         code = code_of(optimized)
@@ -84,9 +91,17 @@ def show_lift(traced: Traced) -> None:
 
 
 def lift_table(code: types.CodeType, title: str) -> Table:
-    """Every original instruction with its canonical ones; in a resume function also where it stood in the original."""
+    """Every original instruction with its canonical ones; in a resume function also where it stood in the
+    original."""
     shifted = prologue_length(code) > 0
-    headings = ("line", "source", "offset", *(("in the original",) if shifted else ()), "bytecode", "canonical")
+    headings = (
+        "line",
+        "source",
+        "offset",
+        *(("in the original",) if shifted else ()),
+        "bytecode",
+        "canonical",
+    )
     cells = (
         (
             shown(row.line),
@@ -116,7 +131,9 @@ def show_step(traced: Traced) -> None:
     for number, attempt in enumerate(about.attempts, 1):
         traced.console.print(step_table(attempt, f"attempt {number} of {count}"))
         if number < count:
-            traced.console.print(f"stopped: {attempt.stopped}; traced again, with the decision to end the graph there\n")
+            traced.console.print(
+                f"stopped: {attempt.stopped}; traced again, with the decision to end the graph there\n"
+            )
     traced.console.print(ending(about))
 
 

@@ -1,4 +1,5 @@
-"""FILE:FUNC on a command line: the function, and arguments to call it with. Whatever is wrong is told in one line."""
+"""FILE:FUNC on a command line: the function, and arguments to call it with. Whatever is wrong is told in one
+line."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def load_target(spec: str) -> Target:
-    """The function that FILE:FUNC names; FUNC may be dotted. Raises BadTarget: no such file, a file that cannot be
-    imported, no such name (with the nearest one), something that cannot be called."""
+    """The function that FILE:FUNC names; FUNC may be dotted. Raises BadTarget: no such file, a file that
+    cannot be imported, no such name (with the nearest one), something that cannot be called."""
     filename, colon, name = spec.rpartition(":")
     if not colon or not filename or not name:
         raise BadTarget(f"{spec!r} is not FILE:FUNC, e.g. examples/toy_example.py:toy_example")
@@ -43,11 +44,15 @@ def load_target(spec: str) -> Target:
     for part in name.split("."):
         owner, found = found, getattr(found, part, None)
         if found is None:
-            near = difflib.get_close_matches(part, [n for n in dir(owner) if callable(getattr(owner, n, None))], n=1)
+            near = difflib.get_close_matches(
+                part, [n for n in dir(owner) if callable(getattr(owner, n, None))], n=1
+            )
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise BadTarget(f"{filename} has no {name!r}{hint}")
     if not callable(found) or isinstance(found, type):
-        raise BadTarget(f"{name} in {filename} is {type(found).__name__}, not a function, method or module object")
+        raise BadTarget(
+            f"{name} in {filename} is {type(found).__name__}, not a function, method or module object"
+        )
     return Target(spec, found, module)
 
 
@@ -79,9 +84,9 @@ def raised(error: BaseException) -> str:
 
 
 def arguments(target: Target, text: str | None) -> Arguments:
-    """What to call the target with: `text` as it would stand between the parentheses of a call, evaluated among the file's
-    names and torch; without it the file's `example_args()` or `EXAMPLE_ARGS` (a tuple or list of positional arguments, or a
-    dict of keywords); without those nothing.
+    """What to call the target with: `text` as it would stand between the parentheses of a call, evaluated
+    among the file's names and torch; without it the file's `example_args()` or `EXAMPLE_ARGS` (a tuple or
+    list of positional arguments, or a dict of keywords); without those nothing.
 
     Raises BadTarget when they cannot be had or the function does not take them.
     """
@@ -91,8 +96,8 @@ def arguments(target: Target, text: str | None) -> Arguments:
     except TypeError as error:
         if text is None and not args and not kwargs:
             raise BadTarget(
-                f"{target.label} needs arguments ({error}): pass --args, or define example_args() or EXAMPLE_ARGS in "
-                "the file"
+                f"{target.label} needs arguments ({error}): pass --args, or define example_args() or "
+                "EXAMPLE_ARGS in the file"
             ) from error
         raise BadTarget(f"{target.label} does not take these arguments: {error}") from error
     except ValueError:
@@ -124,4 +129,6 @@ def _provided(module: types.ModuleType) -> Arguments:
         return (), made
     if isinstance(made, (tuple, list)):
         return tuple(made), {}
-    raise BadTarget(f"the example arguments are {type(made).__name__}; they must be a tuple, a list or a dict of keywords")
+    raise BadTarget(
+        f"the example arguments are {type(made).__name__}; they must be a tuple, a list or a dict of keywords"
+    )

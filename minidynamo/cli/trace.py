@@ -1,7 +1,7 @@
 """`minidynamo trace FILE:FUNC`: call a function once and show what each stage of its compilation made.
 
-Exit codes: 0; 1 when torch or the native extension is missing; 2 when the target or its arguments are not usable, or the
-function raises.
+Exit codes: 0; 1 when torch or the native extension is missing; 2 when the target or its arguments are not
+usable, or the function raises.
 """
 
 from __future__ import annotations
@@ -22,9 +22,13 @@ STAGES = ("lift", "step", "graph", "guards", "code", "resume")
 
 def run(argv: list[str]) -> int:
     """The command."""
-    parser = OneLineParser(prog=PROGRAM, description="Call a function once and show the stages of its compilation.")
+    parser = OneLineParser(
+        prog=PROGRAM, description="Call a function once and show the stages of its compilation."
+    )
     parser.add_argument("target", metavar="FILE:FUNC", help="FUNC may be dotted, e.g. Model.forward")
-    parser.add_argument("--stage", default=",".join(STAGES), help=f"some of {','.join(STAGES)} (default: all)")
+    parser.add_argument(
+        "--stage", default=",".join(STAGES), help=f"some of {','.join(STAGES)} (default: all)"
+    )
     parser.add_argument("--args", help="arguments as in a call, e.g. --args 'torch.randn(3), 2'")
     parser.add_argument("--backend", default="eager", help="name of a registered backend (default: eager)")
     options = parser.parse_args(argv)
@@ -40,7 +44,8 @@ def run(argv: list[str]) -> int:
 
 
 def stage_names(text: str) -> list[str]:
-    """The stages that `--stage` lists, in its order. Raises BadTarget with the nearest name for an unknown one."""
+    """The stages that `--stage` lists, in its order. Raises BadTarget with the nearest name for an unknown
+    one."""
     wanted = [name.strip() for name in text.split(",") if name.strip()]
     for name in wanted:
         if name not in STAGES:
@@ -51,7 +56,8 @@ def stage_names(text: str) -> list[str]:
 
 
 def trace(spec: str, args: str | None, backend: str) -> Traced:
-    """Call FILE:FUNC once, compiled. Raises BadTarget, and ImportError when torch or the native extension is missing."""
+    """Call FILE:FUNC once, compiled. Raises BadTarget, and ImportError when torch or the native extension is
+    missing."""
     from minidynamo.cli.stages import traced_call
 
     target = load_target(spec)

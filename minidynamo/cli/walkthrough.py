@@ -1,4 +1,5 @@
-"""`minidynamo walkthrough`: one compilation of one function, a screen per stage, with the data of this very run.
+"""`minidynamo walkthrough`: one compilation of one function, a screen per stage, with the data of this very
+run.
 
 Exit codes: 0; 1 when torch or the native extension is missing.
 """
@@ -16,9 +17,13 @@ LAST = "q"
 
 def run(argv: list[str]) -> int:
     """The command."""
-    parser = OneLineParser(prog=PROGRAM, description="One compilation, a screen per stage, with the data of this run.")
+    parser = OneLineParser(
+        prog=PROGRAM, description="One compilation, a screen per stage, with the data of this run."
+    )
     parser.add_argument(
-        "--no-pager", action="store_true", help="do not wait between screens (the default unless both ends are terminals)"
+        "--no-pager",
+        action="store_true",
+        help="do not wait between screens (the default unless both ends are terminals)",
     )
     options = parser.parse_args(argv)
     try:

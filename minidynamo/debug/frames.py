@@ -1,4 +1,5 @@
-"""From a function to its compiled frames: the entries of its code, each followed by those of its resume functions."""
+"""From a function to its compiled frames: the entries of its code, each followed by those of its resume
+functions."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ _STEPS = ("__func__", "__code__")
 
 
 def code_of(fn: Any) -> types.CodeType:
-    """The code object behind a function, method, module or optimized object. Raises TypeError for anything else."""
+    """The code object behind a function, method, module or optimized object. Raises TypeError for anything
+    else."""
     found = fn
     while not isinstance(found, types.CodeType):
         if isinstance(found, OptimizedFunction):
@@ -31,8 +33,8 @@ def code_of(fn: Any) -> types.CodeType:
 
 
 def compiled_frames(fn: Any) -> Iterator[tuple[int, CacheEntry]]:
-    """(depth, entry) of every live entry of `fn`, in the order in which they are tried; an entry's resume functions
-    follow it one level deeper. Each entry comes once."""
+    """(depth, entry) of every live entry of `fn`, in the order in which they are tried; an entry's resume
+    functions follow it one level deeper. Each entry comes once."""
     return _walk(code_of(fn), 0, set())
 
 
@@ -47,7 +49,8 @@ def _walk(code: types.CodeType, depth: int, met: set[int]) -> Iterator[tuple[int
 
 
 def begins_at(code: types.CodeType) -> int:
-    """The user's line at which `code` begins: where a resume function goes on, the `def` line of any other."""
+    """The user's line at which `code` begins: where a resume function goes on, the `def` line of any
+    other."""
     if not is_resume_code(code):
         return code.co_firstlineno
     return next((line for _, _, line in code.co_lines() if line is not None), code.co_firstlineno)

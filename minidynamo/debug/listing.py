@@ -54,8 +54,8 @@ def lift_rows(code: types.CodeType) -> list[LiftRow]:
 
 
 def _by_offset(code: types.CodeType) -> dict[int, list[str]]:
-    """Canonical instructions by the original one that they are shown beside (-1: none). What begins at a prefix, such as
-    EXTENDED_ARG, is shown beside the instruction that follows it."""
+    """Canonical instructions by the original one that they are shown beside (-1: none). What begins at a
+    prefix, such as EXTENDED_ARG, is shown beside the instruction that follows it."""
     ir = lift(code)
     shown = {index: offset for offset, index in sorted(ir.by_offset.items())}
     groups: dict[int, list[str]] = {}

@@ -1,7 +1,8 @@
-"""Watching compilations from inside: `with observe() as found:` keeps every stage's value of each one that happens.
+"""Watching compilations from inside: `with observe() as found:` keeps every stage's value of each one that
+happens.
 
-While nobody watches nothing is different: the functions that are watched are wrapped on entry and put back on exit. For one
-thread; what is kept holds the frame's real values.
+While nobody watches nothing is different: the functions that are watched are wrapped on entry and put back on
+exit. For one thread; what is kept holds the frame's real values.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from .show import stack_text
 
 @dataclass(slots=True)
 class Step:
-    """One instruction executed symbolically. `before` and `after` are the stack as text, bottom first; `depth` counts inlined
-    calls; `stopped` says why the instruction was not finished."""
+    """One instruction executed symbolically. `before` and `after` are the stack as text, bottom first;
+    `depth` counts inlined calls; `stopped` says why the instruction was not finished."""
 
     depth: int
     line: int | None
@@ -50,7 +51,8 @@ class Attempt:
 
 @dataclass(slots=True)
 class Compilation:
-    """One compilation, stage by stage; a stage that was not reached left None. `skipped` is why there is no result."""
+    """One compilation, stage by stage; a stage that was not reached left None. `skipped` is why there is no
+    result."""
 
     frame: FrameInput
     compile_id: str

@@ -1,4 +1,5 @@
-"""`report(fn)`: what was compiled of a function, why its graphs ended, how often each entry was used, and its guards."""
+"""`report(fn)`: what was compiled of a function, why its graphs ended, how often each entry was used, and its
+guards."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from rich.text import Text
 from ..cache import CacheEntry
 from ..guards.check_fn import VALID
 from .frames import begins_at, code_of, compiled_frames
-from .show import make_console, place, table
+from .show import make_console, place, short_path, table
 
 LONGEST_GUARD = 92  # comments stand in one column beside guards up to this length
 
@@ -22,7 +23,8 @@ LONGEST_GUARD = 92  # comments stand in one column beside guards up to this leng
 class FrameRow:
     """One cache entry as text and numbers.
 
-    depth: 0 for the function itself, one more for each resume function on the way; begins: file:line
+    depth: 0 for the function itself, one more for each resume function on the way
+    file, line: where it begins, a resume function at the line where it goes on
     exit: "return" or "break"; why, where, hint: of the break, else ""
     guards: (conjunct of the check_fn, what it means), in the order in which they are checked
     """
@@ -30,7 +32,8 @@ class FrameRow:
     depth: int
     compile_id: str
     function: str
-    begins: str
+    file: str
+    line: int
     hits: int
     ops: int
     exit: str
@@ -41,8 +44,8 @@ class FrameRow:
 
 
 def frame_rows(fn: Any) -> list[FrameRow]:
-    """The live entries of `fn`, resume functions after what they resume. Raises TypeError unless `fn` is a function,
-    method, module, optimized object or code object."""
+    """The live entries of `fn`, resume functions after what they resume. Raises TypeError unless `fn` is a
+    function, method, module, optimized object or code object."""
     return [_row(depth, entry) for depth, entry in compiled_frames(fn)]
 
 
@@ -58,7 +61,8 @@ def _row(depth: int, entry: CacheEntry) -> FrameRow:
         depth=depth,
         compile_id=made.compile_id,
         function=made.original_name,
-        begins=place(made.where.filename, line),
+        file=short_path(made.where.filename),
+        line=line,
         hits=entry.hits,
         ops=made.ops,
         exit="return" if made.break_ is None else "break",
@@ -78,11 +82,19 @@ def guard_lines(check: Any) -> tuple[tuple[str, str], ...]:
 def frames_table(rows: Iterable[FrameRow], title: str) -> Table:
     """Which frames were compiled: resume functions are indented below what they resume."""
     cells = (
-        (f"{'  ' * r.depth}{r.compile_id} {r.function}", r.begins, r.hits, r.ops, r.exit, r.why, r.where)
+        (
+            f"{'  ' * r.depth}{r.compile_id} {r.function}",
+            f"line {r.line}",
+            r.hits,
+            r.ops,
+            r.exit,
+            r.why,
+            r.where,
+        )
         for r in rows
     )
-    headings = ("entry", "begins at", "hits", "operators", "ends with", "why the graph ended", "where")
-    return table(title, headings, cells)
+    headings = ("entry", "begins at", "hits", "ops", "ends with", "why the graph ended", "where")
+    return table(title, headings, cells, whole=("entry", "begins at", "where"))
 
 
 def guards_text(guards: Iterable[tuple[str, str]]) -> Text:
@@ -99,20 +111,24 @@ def guards_text(guards: Iterable[tuple[str, str]]) -> Text:
 
 
 def report(fn: Any, console: Console | None = None) -> list[FrameRow]:
-    """Print what is compiled of `fn`: a table of entries, what to do about each break, and every entry's guards.
+    """Print what is compiled of `fn`: a table of entries, what to do about each break, and every entry's
+    guards.
 
-    console: where to print (standard output). Returns the rows that were printed. Raises TypeError as `frame_rows`.
+    console: where to print (standard output). Returns the rows that were printed. Raises TypeError as
+    `frame_rows`.
     """
     out = make_console() if console is None else console
     rows = frame_rows(fn)
     if not rows:
         out.print(f"{code_of(fn).co_qualname}: nothing is compiled", markup=False)
         return rows
-    out.print(frames_table(rows, f"compiled frames of {rows[0].function}"))
+    out.print(frames_table(rows, f"compiled frames of {rows[0].function}, {rows[0].file}"))
     for why, where, hint in dict.fromkeys((r.why, r.where, r.hint) for r in rows if r.why):
         out.print(f"break at {where}: {why}; to do: {hint}", markup=False, highlight=False)
     for row in rows:
         out.print()
-        out.print(Text(f"guards of {row.compile_id} {row.function}, from {row.begins}", style="bold"))
+        out.print(
+            Text(f"guards of {row.compile_id} {row.function}, from {row.file}:{row.line}", style="bold")
+        )
         out.print(guards_text(row.guards), soft_wrap=True)
     return rows

@@ -1,4 +1,5 @@
-"""How things are written in reports: places, symbolic values, tables. Text from the program is never read as markup."""
+"""How things are written in reports: places, symbolic values, tables. Text from the program is never read as
+markup."""
 
 from __future__ import annotations
 
@@ -23,17 +24,22 @@ _ROOT_WORDS = ("argument ", "global ", "builtin ")
 
 
 def make_console(file: IO[str] | None = None) -> Console:
-    """A console on `file` (standard output). COLUMNS and NO_COLOR count; without a terminal lines are 120 wide."""
+    """A console on `file` (standard output). COLUMNS and NO_COLOR count; without a terminal lines are 120
+    wide."""
     out = sys.stdout if file is None else file
     wide = None if out.isatty() or "COLUMNS" in os.environ else WIDTH_WITHOUT_TERMINAL
     return Console(file=out, width=wide, markup=False, highlight=False, emoji=False)
 
 
-def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
-    """A table of `rows`; a cell is a Text or anything else by its `str`."""
-    made = Table(title=Text(title, style="bold"), title_justify="left", show_edge=False, pad_edge=False)
-    for heading in columns:
-        made.add_column(Text(heading), overflow="fold")
+def table(
+    title: str, columns: Iterable[str], rows: Iterable[Iterable[object]], whole: Iterable[str] = ()
+) -> Table:
+    """A table of `rows`; a cell is a Text or anything else by its `str`. Columns named in `whole` are not
+    folded."""
+    heading = Text(title, style="bold") if title else None
+    made = Table(title=heading, title_justify="left", show_edge=False, pad_edge=False)
+    for name in columns:
+        made.add_column(Text(name), overflow="fold", no_wrap=name in whole)
     for row in rows:
         made.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     return made
@@ -54,7 +60,8 @@ def place(filename: str, line: int | None) -> str:
 
 
 def value_text(value: VariableTracker) -> str:
-    """A symbolic value in a few words: `lazy a` (nobody has looked at it yet), `abs_1 float32(10,)`, `-1`, `list of 2`."""
+    """A symbolic value in a few words: `lazy a` (nobody has looked at it yet), `abs_1 float32(10,)`, `-1`,
+    `list of 2`."""
     while isinstance(value, LazyVariable) and value.real is not None:
         value = value.real
     if isinstance(value, LazyVariable):

@@ -1,7 +1,9 @@
-"""Tier 2 of metadata: run the operator on fake tensors. Costs about a second once (sympy), so it starts at first need.
+"""Tier 2 of metadata: run the operator on fake tensors. Costs about a second once (sympy), so it starts at
+first need.
 
-One FakeTensorMode serves the process. Running an operator leaves no trace: grad mode, random numbers and warnings are as
-they were; results are cached by the operator, the structure and metadata of its arguments, and the global state they depend on.
+One FakeTensorMode serves the process. Running an operator leaves no trace: grad mode, random numbers and
+warnings are as they were; results are cached by the operator, the structure and metadata of its arguments,
+and the global state they depend on.
 """
 
 from __future__ import annotations
@@ -16,7 +18,15 @@ from typing import Any
 
 import torch
 
-from minidynamo.graph.meta_value import MetaError, MutatesMeta, NeedsData, OpFailed, Result, TensorMeta, Unknown
+from minidynamo.graph.meta_value import (
+    MetaError,
+    MutatesMeta,
+    NeedsData,
+    OpFailed,
+    Result,
+    TensorMeta,
+    Unknown,
+)
 
 _CACHE_SIZE = 4096
 _REAL_RUN_BYTES = 1 << 24
@@ -60,7 +70,19 @@ class _Uncacheable(Exception):
     """An argument has no value that could be compared later."""
 
 
-_VALUES = (bool, int, str, bytes, type(None), type(...), torch.dtype, torch.device, torch.layout, torch.memory_format, TensorMeta)
+_VALUES = (
+    bool,
+    int,
+    str,
+    bytes,
+    type(None),
+    type(...),
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+    TensorMeta,
+)
 
 
 def _frozen(value: Any) -> Hashable:
@@ -84,7 +106,10 @@ def _state() -> Hashable:
     device = torch.get_default_device()
     autocast: Hashable = None
     if torch._C._is_any_autocast_enabled():
-        autocast = tuple((kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in ("cpu", "cuda"))
+        autocast = tuple(
+            (kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind))
+            for kind in ("cpu", "cuda")
+        )
     fused = torch._C._get_flash_sdp_enabled()
     return torch.get_default_dtype(), device, autocast, torch.are_deterministic_algorithms_enabled(), fused
 
@@ -121,6 +146,7 @@ def run(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool)
 def _copy(error: MetaError) -> MetaError:
     """A new exception like a cached one, without its traceback."""
     if isinstance(error, OpFailed):
+        error.exception.__context__ = None  # frames behind it hold tensors
         return OpFailed(error.exception.with_traceback(None))
     if isinstance(error, MutatesMeta):
         return MutatesMeta(str(error), error.after)
@@ -135,12 +161,14 @@ def _outcome(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: 
 
 
 @contextmanager
-def _undisturbed(grad_mode: bool, constants: list[Any]) -> Iterator[None]:
-    """Run with the given grad mode; generators and warnings are afterwards as before."""
-    generators = [torch.default_generator, *(item for item in constants if type(item) is torch.Generator)]
+def _undisturbed(grad_mode: bool, arguments: Any) -> Iterator[None]:
+    """Run with the given grad mode; generators (also those in arguments) and warnings are then as before."""
+    generators = [torch.default_generator]
+    rebuild(arguments, lambda value: generators.append(value) if type(value) is torch.Generator else None)
     states = [generator.get_state() for generator in generators]
     log = logging.getLogger("torch._subclasses.fake_tensor")
-    silent, log.disabled = log.disabled, True  # it would print the traceback of an error that is an answer here
+    silent = log.disabled
+    log.disabled = True  # it would print the traceback of an error that is an answer here
     try:
         with warnings.catch_warnings(), torch.inference_mode(False), torch.set_grad_enabled(grad_mode):
             warnings.simplefilter("ignore")
@@ -154,23 +182,19 @@ def _undisturbed(grad_mode: bool, constants: list[Any]) -> Iterator[None]:
 def _on_fakes(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool) -> Result:
     fake_mode = mode()
     inputs: list[tuple[TensorMeta, torch.Tensor]] = []
-    constants: list[Any] = []
 
     def make(value: Any) -> Any:
-        if type(value) is TensorMeta:
-            tensor = value.make_empty()
-            inputs.append((value, tensor))
-            return tensor
-        constants.append(value)
-        return value
+        if type(value) is not TensorMeta:
+            return value
+        tensor = value.make_empty()
+        inputs.append((value, tensor))
+        return tensor
 
     try:
-        with fake_mode:
-            with torch.inference_mode(False):
-                fake_args, fake_kwargs = rebuild(args, make), rebuild(kwargs, make)
+        with _undisturbed(grad_mode, (args, kwargs)), fake_mode:
+            fake_args, fake_kwargs = rebuild(args, make), rebuild(kwargs, make)
             before = [_shown(tensor) for _, tensor in inputs]
-            with _undisturbed(grad_mode, constants):
-                result = call(op, fake_args, fake_kwargs)
+            result = call(op, fake_args, fake_kwargs)
             result = _described(op, result, inputs)
             _check_unchanged(op, result, inputs, before)
     except Exception as error:  # whatever the operator raises is the answer
@@ -185,7 +209,9 @@ def _shown(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 
 def _described(op: Any, result: Any, inputs: list[tuple[TensorMeta, torch.Tensor]]) -> Result:
-    """The result with TensorMeta for tensors; an argument that is returned unchanged gives its own TensorMeta."""
+    """The result with TensorMeta for tensors; an argument that is returned unchanged gives its own
+    TensorMeta.
+    """
 
     def describe(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -203,11 +229,27 @@ def _described(op: Any, result: Any, inputs: list[tuple[TensorMeta, torch.Tensor
     return rebuild(result, describe)
 
 
-_CONSTANTS = (bool, int, float, complex, str, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size)
+_CONSTANTS = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    type(None),
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+    torch.Size,
+)
 
 
-def _check_unchanged(op: Any, result: Result, inputs: list[tuple[TensorMeta, torch.Tensor]], before: list[tuple[Any, ...]]) -> None:
-    """Raise MutatesMeta if an input is not what it was. A history that a returned input gains is no such change."""
+def _check_unchanged(
+    op: Any, result: Result, inputs: list[tuple[TensorMeta, torch.Tensor]], before: list[tuple[Any, ...]]
+) -> None:
+    """Raise MutatesMeta if an input is not what it was. A history that a returned input gains is no such
+    change.
+    """
     after = []
     for (given, tensor), old in zip(inputs, before, strict=True):
         new = _shown(tensor)
@@ -231,7 +273,9 @@ def name_of(op: Any) -> str:
     return f"{getattr(op, '__module__', None) or 'torch'}.{getattr(op, '__name__', repr(op))}"
 
 
-def _failure(error: Exception, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool) -> MetaError:
+def _failure(
+    error: Exception, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool
+) -> MetaError:
     """What an exception out of a fake run means for the real operator."""
     from torch._subclasses import fake_tensor
 
@@ -244,7 +288,11 @@ def _failure(error: Exception, op: Any, args: tuple[Any, ...], kwargs: dict[str,
         return real
     if real is not None:
         return Unknown(f"{name_of(op)} cannot run on fake tensors: {type(error).__name__}: {error}")
-    unsupported = (fake_tensor.UnsupportedOperatorException, fake_tensor.UnsupportedFakeTensorException, NotImplementedError)
+    unsupported = (
+        fake_tensor.UnsupportedOperatorException,
+        fake_tensor.UnsupportedFakeTensorException,
+        NotImplementedError,
+    )
     if isinstance(error, unsupported):
         return Unknown(f"{name_of(op)} cannot run on fake tensors: {type(error).__name__}: {error}")
     return OpFailed(error)
@@ -259,21 +307,21 @@ class Described:
         self.result = result
 
 
-def on_real(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool) -> Described | OpFailed | None:
-    """Run on small real CPU tensors of zeros: what the operator gives or raises. None: too large, or not on the CPU.
+def on_real(
+    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool
+) -> Described | OpFailed | None:
+    """Run on small real CPU tensors of zeros: what the operator gives or raises. None: too large, or not on
+    the CPU.
 
     This is the referee where fake tensors fail: their error may be their own, and its wording often is.
     """
     total = 0
-    constants: list[Any] = []
     inputs: list[tuple[TensorMeta, torch.Tensor]] = []
 
     def measure(value: Any) -> Any:
         nonlocal total
         if type(value) is TensorMeta:
             total += value.numel * value.dtype.itemsize if value.device.type == "cpu" else _REAL_RUN_BYTES + 1
-        else:
-            constants.append(value)
         return value
 
     def make(value: Any) -> Any:
@@ -294,7 +342,7 @@ def on_real(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: b
             real_args, real_kwargs = rebuild(args, make), rebuild(kwargs, make)
     except (RuntimeError, Unknown):
         return None
-    with _undisturbed(grad_mode, constants):
+    with _undisturbed(grad_mode, (args, kwargs)):
         try:
             result = call(op, real_args, real_kwargs)
         except Exception as error:  # the operator's own error is what is wanted

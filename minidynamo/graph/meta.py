@@ -1,7 +1,7 @@
 """Metadata of operators: what a call gives back, worked out without running it.
 
-Tier 1 are the rules of meta_rules_*.py (exact, a few microseconds, no sympy); tier 2 runs fake tensors (fake.py). A rule that
-cannot be exact for its arguments declines and tier 2 answers.
+Tier 1 are the rules of meta_rules_*.py (exact, a few microseconds, no sympy); tier 2 runs fake tensors
+(fake.py). A rule that cannot be exact for its arguments declines and tier 2 answers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,29 @@ import torch
 
 from minidynamo import config
 from minidynamo.exc import InternalError
-from minidynamo.graph import fake, meta_rules_join, meta_rules_linear, meta_rules_make, meta_rules_nn  # noqa: F401 - fill RULES
-from minidynamo.graph import meta_rules_pointwise, meta_rules_query, meta_rules_reduce, meta_rules_view  # noqa: F401
+from minidynamo.graph import (  # noqa: F401 - the modules of rules fill RULES
+    fake,
+    meta_rules_foreach,
+    meta_rules_join,
+    meta_rules_linear,
+    meta_rules_make,
+    meta_rules_nn,
+    meta_rules_pointwise,
+    meta_rules_query,
+    meta_rules_reduce,
+    meta_rules_view,
+)
 from minidynamo.graph.meta_rules import RULES, meta_rule
-from minidynamo.graph.meta_value import Decline, MetaError, MutatesMeta, NeedsData, OpFailed, Result, TensorMeta, Unknown
+from minidynamo.graph.meta_value import (
+    Decline,
+    MetaError,
+    MutatesMeta,
+    NeedsData,
+    OpFailed,
+    Result,
+    TensorMeta,
+    Unknown,
+)
 
 __all__ = [
     "MetaError", "MutatesMeta", "NeedsData", "OpFailed", "Result", "TensorMeta", "Unknown",
@@ -27,10 +46,11 @@ __all__ = [
 
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.FunctionType)
 
-#: Special methods of tensors -> the operator that Python would apply; "swapped" where the tensor is the right operand.
+#: Special methods of tensors -> the operator that Python would apply; "swapped" where the tensor is the right
+#: operand.
 _SPECIAL = {f"__{name}__": getattr(operator, f"__{name}__") for name in (
-    "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift lt le gt ge eq ne neg pos invert abs "
-    "iadd isub imul itruediv ifloordiv imod iand ior ixor ipow getitem setitem"
+    "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift lt le gt ge eq ne neg pos invert "
+    "abs iadd isub imul itruediv ifloordiv imod iand ior ixor ipow getitem setitem"
 ).split()}  # fmt: skip
 _SWAPPED = {f"__r{name}__": getattr(operator, f"__{name}__") for name in (
     "add mul floordiv mod pow matmul and or xor lshift rshift"
@@ -38,7 +58,7 @@ _SWAPPED = {f"__r{name}__": getattr(operator, f"__{name}__") for name in (
 
 
 def canonical(op: Any) -> Hashable:
-    """The key of an operator: a method descriptor of Tensor is ("method", name), everything else is itself."""
+    """The key of an operator: a method descriptor of Tensor is ("method", name), all else is itself."""
     if isinstance(op, _DESCRIPTORS):
         name = op.__name__
         if getattr(torch.Tensor, name, None) is op:
@@ -73,7 +93,8 @@ def _tier1(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bo
     except Decline:
         return NotImplemented
     except TypeError as error:
-        # Raised by this call itself: the arguments do not fit the rule's parameters. Deeper: a fault of the rule.
+        # Raised by this call itself: the arguments do not fit the rule's parameters. Deeper: a fault of the
+        # rule.
         if error.__traceback__ is None or error.__traceback__.tb_next is not None:
             raise
         return NotImplemented
@@ -82,13 +103,16 @@ def _tier1(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bo
 def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool) -> Result:
     """What `op(*args, **kwargs)` gives back, as metadata.
 
-    op: a callable (torch.add, operator.add, torch.Tensor.add, getattr, torch.nn.functional.relu, ...) or ("method", name).
+    op: a callable (torch.add, operator.add, torch.Tensor.add, getattr, torch.nn.functional.relu, ...) or
+    ("method", name).
     args, kwargs: TensorMeta in the place of tensors, also inside tuples, lists, dicts and slices.
     grad_mode: whether autograd records.
 
-    Returns a TensorMeta, a tuple, list or torch.return_types of them and constants, or a Python constant that follows from
-    metadata alone. An operator that returns one of its arguments returns that argument's TensorMeta object.
-    Raises NeedsData, OpFailed, MutatesMeta, Unknown; InternalError under MINIDYNAMO_VERIFY=1 if the tiers disagree.
+    Returns a TensorMeta, a tuple, list or torch.return_types of them and constants, or a Python constant that
+    follows from metadata alone. An operator that returns one of its arguments returns that argument's
+    TensorMeta object.
+    Raises NeedsData, OpFailed, MutatesMeta, Unknown; InternalError under MINIDYNAMO_VERIFY=1 if the tiers
+    disagree.
     """
     op = canonical(op)
     result = _tier1(op, args, kwargs, grad_mode)
@@ -100,7 +124,9 @@ def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: boo
 
 
 def verify(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool = True) -> bool:
-    """Compare tier 1 with fake tensors (and with the real operator where those differ); False if tier 1 has nothing to say. Raises InternalError naming op and difference."""
+    """Compare tier 1 with fake tensors (and with the real operator where those differ); False if tier 1 has
+    nothing to say. Raises InternalError naming op and difference.
+    """
     op = canonical(op)
     try:
         ours: Any = _tier1(op, args, kwargs, grad_mode)
@@ -121,7 +147,8 @@ def verify(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bo
         if isinstance(real, fake.Described) and not _difference(ours, real.result):
             return True
         raise InternalError(
-            f"the metadata rule of {fake.name_of(op)} disagrees with fake tensors for {args!r} {kwargs!r}: {difference}"
+            f"the metadata rule of {fake.name_of(op)} disagrees with fake tensors for {args!r} {kwargs!r}: "
+            f"{difference}"
         )
     return True
 
@@ -131,11 +158,16 @@ def _difference(ours: Any, theirs: Any) -> str:
     if type(ours) is TensorMeta and type(theirs) is TensorMeta:
         fields = ("shape", "stride", "dtype", "device", "requires_grad", "layout", "is_leaf")
         differ = [name for name in fields if getattr(ours, name) != getattr(theirs, name)]
-        return "; ".join(f"{name} is {getattr(ours, name)} by rule, {getattr(theirs, name)} by fake tensor" for name in differ)
+        return "; ".join(
+            f"{name} is {getattr(ours, name)} by rule, {getattr(theirs, name)} by fake tensor"
+            for name in differ
+        )
     if isinstance(ours, (tuple, list)) and type(ours) is type(theirs):
         if len(ours) != len(theirs):
             return f"{len(ours)} results by rule, {len(theirs)} by fake tensor"
-        found = [(position, _difference(a, b)) for position, (a, b) in enumerate(zip(ours, theirs, strict=True))]
+        found = [
+            (position, _difference(a, b)) for position, (a, b) in enumerate(zip(ours, theirs, strict=True))
+        ]
         return "; ".join(f"result {position}: {text}" for position, text in found if text)
     if type(ours) is type(theirs) and ours == theirs:
         return ""

@@ -1,7 +1,8 @@
 """How torch's elementwise operators choose shape, strides and dtype of their result.
 
-Counterpart: ATen's TensorIterator (shape, stride order) and `torch.result_type` (type promotion). Everything here
-works on plain tuples, so that one trip through the algorithm serves every later call with the same shapes.
+Counterpart: ATen's TensorIterator (shape, stride order) and `torch.result_type` (type promotion). Everything
+here works on plain tuples, so that one trip through the algorithm serves every later call with the same
+shapes.
 """
 
 from __future__ import annotations
@@ -72,9 +73,11 @@ def is_dense(shape: Shape, stride: Shape) -> bool:
 
 
 def _walk_order(shape: Shape, strides: Sequence[Sequence[int]]) -> list[int]:
-    """Dimensions from the fastest to the slowest: row-major, changed only where some operand's strides say otherwise.
+    """Dimensions from the fastest to the slowest: row-major, changed only where some operand's strides say
+    otherwise.
 
-    The first operand that has an opinion on a pair of dimensions wins; broadcast dimensions (stride 0) have none.
+    The first operand that has an opinion on a pair of dimensions wins; broadcast dimensions (stride 0) have
+    none.
     """
 
     def verdict(inner: int, outer: int) -> int:
@@ -103,7 +106,9 @@ def _walk_order(shape: Shape, strides: Sequence[Sequence[int]]) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def preserved_strides(shape: Shape, stride: Shape) -> Shape:
-    """Strides of a copy with memory_format=torch.preserve_format: the same if dense, else dense in the same order."""
+    """Strides of a copy with memory_format=torch.preserve_format: the same if dense, else dense in the same
+    order.
+    """
     if is_dense(shape, stride):
         return stride
     result, step = [0] * len(shape), 1
@@ -131,7 +136,10 @@ def iterator_layout(operands: tuple[Layout, ...]) -> Layout:
         missing = ndim - len(have)
         expanded.append(
             [0] * missing
-            + [0 if size == 1 and shape[axis] != 1 else step for axis, (size, step) in enumerate(zip(have, stride, strict=True), missing)]
+            + [
+                0 if size == 1 and shape[axis] != 1 else step
+                for axis, (size, step) in enumerate(zip(have, stride, strict=True), missing)
+            ]
         )
     order = _walk_order(shape, expanded)
     if all(axis == ndim - 1 - position for position, axis in enumerate(order)):
@@ -198,7 +206,9 @@ def _merge(known: torch.dtype | None, dtype: torch.dtype) -> torch.dtype:
 
 
 def result_dtype(*operands: Any) -> torch.dtype:
-    """torch.result_type for any number of operands: tensors outrank 0-dim tensors, which outrank Python numbers."""
+    """torch.result_type for any number of operands: tensors outrank 0-dim tensors, which outrank Python
+    numbers.
+    """
     with_dims: torch.dtype | None = None
     zero_dim: torch.dtype | None = None
     number: torch.dtype | None = None
@@ -247,7 +257,9 @@ def operand_layouts(operands: Sequence[Any]) -> tuple[tuple[Layout, ...], torch.
     return tuple(layouts), device
 
 
-def elementwise(grad_mode: bool, operands: Sequence[Any], dtype: torch.dtype, has_gradient: bool = True) -> TensorMeta:
+def elementwise(
+    grad_mode: bool, operands: Sequence[Any], dtype: torch.dtype, has_gradient: bool = True
+) -> TensorMeta:
     """The result of an elementwise operator of result type `dtype` over tensors and Python numbers."""
     layouts, device = operand_layouts(operands)
     shape, stride = iterator_layout(layouts)
@@ -255,14 +267,17 @@ def elementwise(grad_mode: bool, operands: Sequence[Any], dtype: torch.dtype, ha
 
 
 def in_place(grad_mode: bool, target: Any, others: Sequence[Any], dtype: torch.dtype) -> TensorMeta:
-    """The target of an in-place operator whose result type is `dtype`: its own metadata, perhaps with a new history.
+    """The target of an in-place operator whose result type is `dtype`: its own metadata, perhaps with a new
+    history.
 
-    Declines where torch raises: operands that do not broadcast to the target, a result type that cannot be stored,
-    elements that share memory, a leaf that requires a gradient.
+    Declines where torch raises: operands that do not broadcast to the target, a result type that cannot be
+    stored, elements that share memory, a leaf that requires a gradient.
     """
     target = need_tensor(target)
     layouts, _ = operand_layouts((target, *others))
-    if broadcast(*(layout[0] for layout in layouts)) != target.shape or not torch.can_cast(dtype, target.dtype):
+    if broadcast(*(layout[0] for layout in layouts)) != target.shape or not torch.can_cast(
+        dtype, target.dtype
+    ):
         raise Decline
     if any(step == 0 and size > 1 for size, step in zip(target.shape, target.stride, strict=True)):
         raise Decline
@@ -273,7 +288,11 @@ def in_place(grad_mode: bool, target: Any, others: Sequence[Any], dtype: torch.d
 
 def written(grad_mode: bool, target: TensorMeta, others: Sequence[Any]) -> TensorMeta:
     """The target after a write of the others into it: with a history if one of them has one."""
-    if target.requires_grad or not wants_grad(grad_mode, *others) or not fresh((), target.dtype, target.device, True).requires_grad:
+    if (
+        target.requires_grad
+        or not wants_grad(grad_mode, *others)
+        or not fresh((), target.dtype, target.device, True).requires_grad
+    ):
         return target
     return fresh(target.shape, target.dtype, target.device, True, target.stride)
 

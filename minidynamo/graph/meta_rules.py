@@ -1,9 +1,9 @@
 """The table of metadata rules (tier 1), and the vocabulary they are written in.
 
-A rule is a function `rule(grad_mode, *args, **kwargs)` with the operator's own parameters, TensorMeta in the place of tensors.
-It returns metadata that is exact in shape, stride, dtype, device and requires_grad, or raises Decline (or returns
-NotImplemented): a rule never guesses, and leaves every error to the operator itself (tier 2 words it).
-Arguments that do not fit the rule's signature count as declined.
+A rule is a function `rule(grad_mode, *args, **kwargs)` with the operator's own parameters, TensorMeta in the
+place of tensors. It returns metadata that is exact in shape, stride, dtype, device and requires_grad, or
+raises Decline (or returns NotImplemented): a rule never guesses, and leaves every error to the operator
+itself (tier 2 words it). Arguments that do not fit the rule's signature count as declined.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ NUMBERS = (int, float, bool, complex)
 
 
 def meta_rule(*operators: Hashable) -> Callable[[RuleT], RuleT]:
-    """Register a rule for operators: callables or ("method", name). A second rule for an operator is an InternalError."""
+    """Register a rule for operators: callables or ("method", name). A second rule for an operator is an
+    InternalError.
+    """
 
     def register(rule: RuleT) -> RuleT:
         for operator in operators:
@@ -70,7 +72,7 @@ def need_int(value: Any) -> int:
 
 
 def need_dim(dim: Any, ndim: int) -> int:
-    """A dimension number made non-negative; a 0-dim tensor is treated as one of one dimension, as torch does."""
+    """A dimension number made non-negative; a 0-dim tensor counts as one of one dimension, as in torch."""
     if type(dim) is not int or not -max(ndim, 1) <= dim < max(ndim, 1):
         raise Decline
     return dim + max(ndim, 1) if dim < 0 else dim
@@ -121,9 +123,15 @@ def wants_grad(grad_mode: bool, *operands: Any) -> bool:
 
 
 def fresh(
-    shape: Shape, dtype: torch.dtype, device: torch.device, requires_grad: bool = False, stride: Shape | None = None
+    shape: Shape,
+    dtype: torch.dtype,
+    device: torch.device,
+    requires_grad: bool = False,
+    stride: Shape | None = None,
 ) -> TensorMeta:
-    """The result of an operator: contiguous unless strides are given; a gradient only where the dtype can have one."""
+    """The result of an operator: contiguous unless strides are given; a gradient only where the dtype can
+    have one.
+    """
     if requires_grad and not differentiable(dtype):
         requires_grad = False
     if stride is None:
@@ -131,7 +139,13 @@ def fresh(
     return TensorMeta(shape, stride, dtype, device, requires_grad, torch.strided, not requires_grad)
 
 
-def view_of(grad_mode: bool, base: TensorMeta, shape: Shape, stride: Shape, dtype: torch.dtype | None = None) -> TensorMeta:
-    """A view of `base`. Without grad mode it still requires a gradient, as its base does, but has no history of its own."""
+def view_of(
+    grad_mode: bool, base: TensorMeta, shape: Shape, stride: Shape, dtype: torch.dtype | None = None
+) -> TensorMeta:
+    """A view of `base`. Without grad mode it still requires a gradient, as its base does, but has no history
+    of its own.
+    """
     needs = base.requires_grad
-    return TensorMeta(shape, stride, dtype or base.dtype, base.device, needs, torch.strided, not (needs and grad_mode))
+    return TensorMeta(
+        shape, stride, dtype or base.dtype, base.device, needs, torch.strided, not (needs and grad_mode)
+    )

@@ -65,11 +65,15 @@ def stack(grad_mode: bool, tensors: Any, dim: Any = 0) -> TensorMeta:
     check_kind(dtype, "bifc")
     if len(shape) + 1 in (4, 5) and not all(part.is_contiguous for part in parts):
         raise Decline
-    return fresh((*shape[:axis], len(parts), *shape[axis:]), dtype, same_device(*parts), wants_grad(grad_mode, *parts))
+    return fresh(
+        (*shape[:axis], len(parts), *shape[axis:]), dtype, same_device(*parts), wants_grad(grad_mode, *parts)
+    )
 
 
 def _pieces(grad_mode: bool, x: TensorMeta, axis: int, sizes: list[int]) -> tuple[TensorMeta, ...]:
-    return tuple(view_of(grad_mode, x, x.shape[:axis] + (size,) + x.shape[axis + 1 :], x.stride) for size in sizes)
+    return tuple(
+        view_of(grad_mode, x, x.shape[:axis] + (size,) + x.shape[axis + 1 :], x.stride) for size in sizes
+    )
 
 
 @meta_rule(torch.split, torch.Tensor.split, ("method", "split"))
@@ -121,7 +125,12 @@ def repeat(grad_mode: bool, input: Any, *repeats: Any) -> TensorMeta:
     if len(times) < x.ndim or any(count < 0 for count in times):
         raise Decline
     padded = (1,) * (len(times) - x.ndim) + x.shape
-    return fresh(tuple(size * count for size, count in zip(padded, times, strict=True)), x.dtype, x.device, wants_grad(grad_mode, x))
+    return fresh(
+        tuple(size * count for size, count in zip(padded, times, strict=True)),
+        x.dtype,
+        x.device,
+        wants_grad(grad_mode, x),
+    )
 
 
 @meta_rule(*named("tile"))
@@ -189,7 +198,9 @@ def tril(grad_mode: bool, input: Any, diagonal: Any = 0) -> TensorMeta:
 
 
 @meta_rule(*named("topk"))
-def topk(grad_mode: bool, input: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool = True) -> Any:
+def topk(
+    grad_mode: bool, input: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool = True
+) -> Any:
     """topk(k, dim): (values, indices)."""
     x = need_tensor(input)
     axis = need_dim(dim, x.ndim)
@@ -197,7 +208,9 @@ def topk(grad_mode: bool, input: Any, k: Any, dim: Any = -1, largest: bool = Tru
         raise Decline
     check_kind(x.dtype, "if")
     shape = x.shape[:axis] + (k,) + x.shape[axis + 1 :]
-    return torch.return_types.topk((fresh(shape, x.dtype, x.device, wants_grad(grad_mode, x)), fresh(shape, torch.int64, x.device)))
+    return torch.return_types.topk(
+        (fresh(shape, x.dtype, x.device, wants_grad(grad_mode, x)), fresh(shape, torch.int64, x.device))
+    )
 
 
 @meta_rule(torch.sort, ("method", "sort"))
@@ -229,7 +242,10 @@ def repeat_interleave(grad_mode: bool, input: Any, repeats: Any, dim: Any = None
     if not x.shape:
         raise Decline
     return fresh(
-        (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]), x.dtype, x.device, wants_grad(grad_mode, x)
+        (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]),
+        x.dtype,
+        x.device,
+        wants_grad(grad_mode, x),
     )
 
 
@@ -237,7 +253,13 @@ def scattered(grad_mode: bool, input: Any, dim: Any, index: Any, src: Any) -> Te
     """scatter and scatter_add into a contiguous tensor."""
     x, at = need_tensor(input), need_tensor(index)
     axis = need_dim(dim, x.ndim)
-    if at.dtype is not torch.int64 or at.ndim != x.ndim or not x.shape or 0 in at.shape or not x.is_contiguous:
+    if (
+        at.dtype is not torch.int64
+        or at.ndim != x.ndim
+        or not x.shape
+        or 0 in at.shape
+        or not x.is_contiguous
+    ):
         raise Decline
     if any(size > x.shape[other] for other, size in enumerate(at.shape) if other != axis):
         raise Decline

@@ -9,7 +9,15 @@ import torch
 import torch.nn.functional as F
 
 from minidynamo.graph.meta_iterator import broadcast, is_channels_last
-from minidynamo.graph.meta_rules import fresh, is_tensor, meta_rule, named, need_tensor, same_device, wants_grad
+from minidynamo.graph.meta_rules import (
+    fresh,
+    is_tensor,
+    meta_rule,
+    named,
+    need_tensor,
+    same_device,
+    wants_grad,
+)
 from minidynamo.graph.meta_rules_pointwise import check_kind
 from minidynamo.graph.meta_value import Decline, Shape, TensorMeta
 
@@ -76,7 +84,12 @@ def addmm(grad_mode: bool, input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, a
     bias, a, b = need_tensor(input), need_tensor(mat1), need_tensor(mat2)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
         raise Decline
-    if type(beta) is not int and type(beta) is not float or type(alpha) is not int and type(alpha) is not float:
+    if (
+        type(beta) is not int
+        and type(beta) is not float
+        or type(alpha) is not int
+        and type(alpha) is not float
+    ):
         raise Decline
     shape = (a.shape[0], b.shape[1])
     if broadcast(bias.shape, shape) != shape:
@@ -86,7 +99,9 @@ def addmm(grad_mode: bool, input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, a
 
 
 @meta_rule(*named("baddbmm"))
-def baddbmm(grad_mode: bool, input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> TensorMeta:
+def baddbmm(
+    grad_mode: bool, input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1
+) -> TensorMeta:
     """beta * input + alpha * bmm(batch1, batch2)."""
     product = bmm(grad_mode, batch1, batch2)
     if type(beta) not in (int, float) or type(alpha) not in (int, float):
@@ -116,13 +131,19 @@ def _per_dim(value: Any, count: int) -> tuple[int, ...]:
     """An int for every spatial dimension, or one for each."""
     if type(value) is int:
         return (value,) * count
-    if isinstance(value, (tuple, list)) and len(value) in (1, count) and all(type(item) is int for item in value):
+    if (
+        isinstance(value, (tuple, list))
+        and len(value) in (1, count)
+        and all(type(item) is int for item in value)
+    ):
         return tuple(value) * (count if len(value) == 1 else 1)
     raise Decline
 
 
 def convolution(spatial: int) -> Any:
-    """The rule of a convolution over `spatial` dimensions, with plain contiguous operands and a batch dimension."""
+    """The rule of a convolution over `spatial` dimensions, with plain contiguous operands and a batch
+    dimension.
+    """
 
     def rule(
         grad_mode: bool,

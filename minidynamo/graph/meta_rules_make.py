@@ -20,9 +20,16 @@ from minidynamo.graph.meta_rules import (
     view_of,
     wants_grad,
 )
-from minidynamo.graph.meta_value import Decline, MutatesMeta, Shape, TensorMeta, contiguous_strides, is_contiguous
+from minidynamo.graph.meta_value import (
+    Decline,
+    MutatesMeta,
+    Shape,
+    TensorMeta,
+    contiguous_strides,
+    is_contiguous,
+)
 
-# --- copies and conversions --------------------------------------------------------------------------------------------
+# --- copies and conversions ---------------------------------------------------------------------------------
 
 
 def in_format(shape: Shape, stride: Shape, memory_format: Any) -> Shape:
@@ -40,7 +47,9 @@ def in_format(shape: Shape, stride: Shape, memory_format: Any) -> Shape:
 def clone(grad_mode: bool, input: Any, *, memory_format: Any = torch.preserve_format) -> TensorMeta:
     """clone(memory_format)."""
     x = need_tensor(input)
-    return fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x), in_format(x.shape, x.stride, memory_format))
+    return fresh(
+        x.shape, x.dtype, x.device, wants_grad(grad_mode, x), in_format(x.shape, x.stride, memory_format)
+    )
 
 
 @meta_rule(("method", "contiguous"))
@@ -86,12 +95,20 @@ def convert(
     x = need_tensor(input)
     if memory_format is None:
         memory_format = torch.preserve_format
-    if memory_format is not torch.preserve_format and (memory_format is not torch.contiguous_format or x.ndim in (4, 5)):
+    if memory_format is not torch.preserve_format and (
+        memory_format is not torch.contiguous_format or x.ndim in (4, 5)
+    ):
         raise Decline
     same_place = device is None or device == x.device
     if (dtype is None or dtype is x.dtype) and same_place and not copy:
         return x
-    return fresh(x.shape, dtype or x.dtype, device or x.device, wants_grad(grad_mode, x), in_format(x.shape, x.stride, memory_format))
+    return fresh(
+        x.shape,
+        dtype or x.dtype,
+        device or x.device,
+        wants_grad(grad_mode, x),
+        in_format(x.shape, x.stride, memory_format),
+    )
 
 
 def need_device(device: Any) -> torch.device | None:
@@ -103,9 +120,9 @@ def need_device(device: Any) -> torch.device | None:
             device = torch.device(device)
         except RuntimeError:
             raise Decline from None
-    if type(device) is not torch.device or (device.type != "cpu" and device.index is None):
+    if type(device) is not torch.device or (device.type == "cpu") != (device.index is None):
         raise Decline
-    return torch.device("cpu") if device.type == "cpu" else device
+    return device
 
 
 @meta_rule(("method", "to"))
@@ -128,10 +145,21 @@ def to(grad_mode: bool, input: Any, *args: Any, **kwargs: Any) -> TensorMeta:
     for name in ("non_blocking", "copy"):
         if rest:
             kwargs[name] = rest.pop(0)
-    if rest or set(kwargs) - {"non_blocking", "copy", "memory_format"} or (dtype is not None and type(dtype) is not torch.dtype):
+    if (
+        rest
+        or set(kwargs) - {"non_blocking", "copy", "memory_format"}
+        or (dtype is not None and type(dtype) is not torch.dtype)
+    ):
         raise Decline
     place = need_device(device)
-    return convert(grad_mode, input, dtype, place, kwargs.get("copy", False), kwargs.get("memory_format", torch.preserve_format))
+    return convert(
+        grad_mode,
+        input,
+        dtype,
+        place,
+        kwargs.get("copy", False),
+        kwargs.get("memory_format", torch.preserve_format),
+    )
 
 
 @meta_rule(("method", "type_as"))
@@ -179,24 +207,39 @@ def type_(grad_mode: bool, input: Any, dtype: Any, non_blocking: bool = False) -
     return convert(grad_mode, input, dtype, None)
 
 
-# --- factories ---------------------------------------------------------------------------------------------------------
+# --- factories ----------------------------------------------------------------------------------------------
 
 
 def made(
-    shape: Shape, dtype: Any, device: Any, layout: Any, requires_grad: Any, pin_memory: Any = False, stride: Shape | None = None
+    shape: Shape,
+    dtype: Any,
+    device: Any,
+    layout: Any,
+    requires_grad: Any,
+    pin_memory: Any = False,
+    stride: Shape | None = None,
 ) -> TensorMeta:
-    """A new leaf. Without a device it lies on the CPU, unless a default device is set: then the rule declines."""
+    """A new leaf. Without a device it lies on the CPU, unless a default device is set: then the rule
+    declines.
+    """
     place = need_device(device)
     if place is None:
         if torch._C._len_torch_function_stack():
             raise Decline
         place = torch.device("cpu")
     dtype = torch.get_default_dtype() if dtype is None else dtype
-    if type(dtype) is not torch.dtype or layout not in (None, torch.strided) or pin_memory or type(requires_grad) is not bool:
+    if (
+        type(dtype) is not torch.dtype
+        or layout not in (None, torch.strided)
+        or pin_memory
+        or type(requires_grad) is not bool
+    ):
         raise Decline
     if requires_grad and not differentiable(dtype) or any(size < 0 for size in shape):
         raise Decline
-    return TensorMeta(shape, contiguous_strides(shape) if stride is None else stride, dtype, place, requires_grad)
+    return TensorMeta(
+        shape, contiguous_strides(shape) if stride is None else stride, dtype, place, requires_grad
+    )
 
 
 @meta_rule(torch.zeros, torch.ones, torch.empty, torch.rand, torch.randn)
@@ -235,12 +278,21 @@ def full(
     pin_memory: Any = False,
 ) -> TensorMeta:
     """full(size, number)."""
-    return made(need_sizes((size,)), dtype or dtype_of_number(fill_value), device, layout, requires_grad, pin_memory)
+    return made(
+        need_sizes((size,)), dtype or dtype_of_number(fill_value), device, layout, requires_grad, pin_memory
+    )
 
 
 @meta_rule(torch.eye)
 def eye(
-    grad_mode: bool, n: Any, m: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False
+    grad_mode: bool,
+    n: Any,
+    m: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
 ) -> TensorMeta:
     """eye(n, m)."""
     return made(need_sizes((n, n if m is None else m)), dtype, device, layout, requires_grad)
@@ -360,7 +412,13 @@ def _nested_shape(data: Any) -> tuple[Shape, set[type]]:
 
 @meta_rule(torch.tensor)
 def tensor(
-    grad_mode: bool, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False
+    grad_mode: bool,
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    pin_memory: Any = False,
 ) -> TensorMeta:
     """torch.tensor of nested Python numbers."""
     shape, kinds = _nested_shape(data)
@@ -374,6 +432,8 @@ def tensor(
 def as_tensor(grad_mode: bool, data: Any, dtype: Any = None, device: Any = None) -> TensorMeta:
     """as_tensor: a tensor is converted, Python numbers are copied."""
     if is_tensor(data):
+        if torch._C._len_torch_function_stack():  # a default device would move it
+            raise Decline
         return convert(grad_mode, data, dtype, need_device(device))
     return tensor(grad_mode, data, dtype=dtype, device=device)
 

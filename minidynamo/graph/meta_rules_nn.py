@@ -1,4 +1,6 @@
-"""Metadata rules of torch.nn.functional beyond activations: normalisation, dropout, embedding, pooling, losses, attention."""
+"""Metadata rules of torch.nn.functional beyond activations: normalisation, dropout, embedding, pooling,
+losses, attention.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,13 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from minidynamo.graph.meta_iterator import broadcast, elementwise, in_place, is_channels_last, preserved_strides
+from minidynamo.graph.meta_iterator import (
+    broadcast,
+    elementwise,
+    in_place,
+    is_channels_last,
+    preserved_strides,
+)
 from minidynamo.graph.meta_rules import fresh, meta_rule, need_sizes, need_tensor, same_device, wants_grad
 from minidynamo.graph.meta_rules_linear import _per_dim
 from minidynamo.graph.meta_rules_pointwise import check_kind
@@ -26,7 +34,14 @@ def _affine(x: TensorMeta, shape: tuple[int, ...], *parameters: Any) -> list[Ten
 
 
 @meta_rule(F.layer_norm)
-def layer_norm(grad_mode: bool, input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> TensorMeta:
+def layer_norm(
+    grad_mode: bool,
+    input: Any,
+    normalized_shape: Any,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+) -> TensorMeta:
     """layer_norm over the last dimensions."""
     x = need_tensor(input)
     inner = need_sizes((normalized_shape,))
@@ -37,7 +52,9 @@ def layer_norm(grad_mode: bool, input: Any, normalized_shape: Any, weight: Any =
 
 
 @meta_rule(F.group_norm)
-def group_norm(grad_mode: bool, input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> TensorMeta:
+def group_norm(
+    grad_mode: bool, input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> TensorMeta:
     """group_norm of a contiguous input."""
     x = need_tensor(input)
     if x.ndim < 3 or type(num_groups) is not int or num_groups < 1 or x.shape[1] % num_groups or 0 in x.shape:
@@ -74,7 +91,9 @@ def batch_norm(
 
 
 @meta_rule(F.dropout)
-def dropout(grad_mode: bool, input: Any, p: Any = 0.5, training: bool = True, inplace: bool = False) -> TensorMeta:
+def dropout(
+    grad_mode: bool, input: Any, p: Any = 0.5, training: bool = True, inplace: bool = False
+) -> TensorMeta:
     """dropout: the input itself when it does nothing, else a masked copy."""
     x = need_tensor(input)
     if type(p) not in (int, float) or not 0 <= p < 1 or type(training) is not bool:
@@ -83,7 +102,9 @@ def dropout(grad_mode: bool, input: Any, p: Any = 0.5, training: bool = True, in
         return x
     check_kind(x.dtype, "f")
     noise = fresh(x.shape, x.dtype, x.device, False, preserved_strides(x.shape, x.stride))
-    return in_place(grad_mode, x, (noise,), x.dtype) if inplace else elementwise(grad_mode, (x, noise), x.dtype)
+    return (
+        in_place(grad_mode, x, (noise,), x.dtype) if inplace else elementwise(grad_mode, (x, noise), x.dtype)
+    )
 
 
 @meta_rule(F.embedding)
@@ -101,9 +122,13 @@ def embedding(
     at, table = need_tensor(input), need_tensor(weight)
     if at.dtype not in (torch.int64, torch.int32) or table.ndim != 2 or max_norm is not None:
         raise Decline
-    if padding_idx is not None and (type(padding_idx) is not int or not -table.shape[0] <= padding_idx < table.shape[0]):
+    if padding_idx is not None and (
+        type(padding_idx) is not int or not -table.shape[0] <= padding_idx < table.shape[0]
+    ):
         raise Decline
-    return fresh((*at.shape, table.shape[1]), table.dtype, same_device(at, table), wants_grad(grad_mode, table))
+    return fresh(
+        (*at.shape, table.shape[1]), table.dtype, same_device(at, table), wants_grad(grad_mode, table)
+    )
 
 
 def _plain_images(x: TensorMeta) -> None:
@@ -147,11 +172,17 @@ def avg_pool2d(
     return _pooled(grad_mode, input, kernel_size, stride, padding, 1)
 
 
-def _pooled(grad_mode: bool, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> TensorMeta:
+def _pooled(
+    grad_mode: bool, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any
+) -> TensorMeta:
     x = need_tensor(input)
     _plain_images(x)
     kernels = _per_dim(kernel_size, 2)
-    steps = kernels if stride is None or (isinstance(stride, (tuple, list)) and not stride) else _per_dim(stride, 2)
+    steps = (
+        kernels
+        if stride is None or (isinstance(stride, (tuple, list)) and not stride)
+        else _per_dim(stride, 2)
+    )
     pads, gaps = _per_dim(padding, 2), _per_dim(dilation, 2)
     sizes = []
     for size, kernel, step, pad, gap in zip(x.shape[2:], kernels, steps, pads, gaps, strict=True):
@@ -288,9 +319,16 @@ def scaled_dot_product_attention(
     scale: Any = None,
     enable_gqa: bool = False,
 ) -> TensorMeta:
-    """Attention on the CPU where the fused kernel is used: its result is a transposed (batch, length, heads, size)."""
+    """Attention on the CPU where the fused kernel is used: its result is a transposed (batch, length, heads,
+    size).
+    """
     q, k, v = need_tensor(query), need_tensor(key), need_tensor(value)
-    if same_device(q, k, v).type != "cpu" or not torch._C._get_flash_sdp_enabled() or dropout_p != 0 or enable_gqa:
+    if (
+        same_device(q, k, v).type != "cpu"
+        or not torch._C._get_flash_sdp_enabled()
+        or dropout_p != 0
+        or enable_gqa
+    ):
         raise Decline
     check_kind(q.dtype, "f")
     if q.ndim != 4 or k.shape != v.shape or k.ndim != 4 or k.dtype is not q.dtype or v.dtype is not q.dtype:
@@ -302,7 +340,12 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         mask = need_tensor(attn_mask)
         scores = (*q.shape[:3], k.shape[2])
-        if mask.requires_grad or is_causal or mask.dtype not in (torch.bool, q.dtype) or mask.ndim not in (2, 4):
+        if (
+            mask.requires_grad
+            or is_causal
+            or mask.dtype not in (torch.bool, q.dtype)
+            or mask.ndim not in (2, 4)
+        ):
             raise Decline
         if broadcast(mask.shape, scores) != scores:
             raise Decline
@@ -333,7 +376,9 @@ def pad(grad_mode: bool, input: Any, pad: Any, mode: str = "constant", value: An
 
 
 @meta_rule(F.rms_norm)
-def rms_norm(grad_mode: bool, input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> TensorMeta:
+def rms_norm(
+    grad_mode: bool, input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None
+) -> TensorMeta:
     """rms_norm of a contiguous input over the last dimensions."""
     x = need_tensor(input)
     inner = need_sizes((normalized_shape,))

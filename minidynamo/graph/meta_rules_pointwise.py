@@ -1,4 +1,6 @@
-"""Metadata rules of elementwise operators: unary, binary, ternary, comparisons, logic, activations, in-place forms."""
+"""Metadata rules of elementwise operators: unary, binary, ternary, comparisons, logic, activations, in-place
+forms.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def boolean(dtype: torch.dtype) -> torch.dtype:
     return torch.bool
 
 
-# --- unary -------------------------------------------------------------------------------------------------------------
+# --- unary --------------------------------------------------------------------------------------------------
 
 #: names -> (dtype of the result, categories of operands that the operator takes)
 UNARY: list[tuple[str, Callable[[torch.dtype], torch.dtype], str]] = [
@@ -61,7 +63,12 @@ UNARY: list[tuple[str, Callable[[torch.dtype], torch.dtype], str]] = [
     ("bitwise_not", same, "bi"),
     ("logical_not", boolean, "bifc"),
     ("frac", same, "f"),
-    ("exp log sin cos tan sinh cosh tanh asin acos atan arcsin arccos arctan asinh acosh atanh arcsinh arccosh arctanh", floating, "bifc"),
+    (
+        "exp log sin cos tan sinh cosh tanh asin acos atan arcsin arccos arctan asinh acosh atanh "
+        "arcsinh arccosh arctanh",
+        floating,
+        "bifc",
+    ),
     ("sqrt rsqrt log2 log10 log1p expm1 exp2 reciprocal sigmoid", floating, "bifc"),
     ("erf erfc erfinv lgamma digamma i0 sinc", floating, "bif"),
     ("gammaln expit ndtri ndtr i0e i1 i1e entr erfcx", floating, "bif"),
@@ -75,7 +82,9 @@ UNARY: list[tuple[str, Callable[[torch.dtype], torch.dtype], str]] = [
 GRADLESS_UNARY = {"logical_not", "bitwise_not", "isnan", "isinf", "isneginf", "isposinf", "signbit"}
 
 
-def unary_rule(dtype_of: Callable[[torch.dtype], torch.dtype], kinds: str, has_gradient: bool = True) -> Callable[..., TensorMeta]:
+def unary_rule(
+    dtype_of: Callable[[torch.dtype], torch.dtype], kinds: str, has_gradient: bool = True
+) -> Callable[..., TensorMeta]:
     """The rule of `op(input)`."""
 
     def rule(grad_mode: bool, input: Any) -> TensorMeta:
@@ -86,7 +95,9 @@ def unary_rule(dtype_of: Callable[[torch.dtype], torch.dtype], kinds: str, has_g
     return rule
 
 
-def unary_in_place_rule(dtype_of: Callable[[torch.dtype], torch.dtype], kinds: str) -> Callable[..., TensorMeta]:
+def unary_in_place_rule(
+    dtype_of: Callable[[torch.dtype], torch.dtype], kinds: str
+) -> Callable[..., TensorMeta]:
     """The rule of `op_(input)`."""
 
     def rule(grad_mode: bool, input: Any) -> TensorMeta:
@@ -141,11 +152,15 @@ def positive(grad_mode: bool, input: Any) -> TensorMeta:
     return x
 
 
-# --- binary ------------------------------------------------------------------------------------------------------------
+# --- binary -------------------------------------------------------------------------------------------------
 
 
-def arithmetic(kinds: str, dtype_of: Callable[[torch.dtype], torch.dtype] = same, has_gradient: bool = True) -> Callable[..., TensorMeta]:
-    """The shared part of binary rules: `body(grad_mode, input, other)` with at least one tensor among the two."""
+def arithmetic(
+    kinds: str, dtype_of: Callable[[torch.dtype], torch.dtype] = same, has_gradient: bool = True
+) -> Callable[..., TensorMeta]:
+    """The shared part of binary rules: `body(grad_mode, input, other)` with at least one tensor among the
+    two.
+    """
 
     def body(grad_mode: bool, input: Any, other: Any) -> TensorMeta:
         dtype = result_dtype(input, other)
@@ -155,20 +170,26 @@ def arithmetic(kinds: str, dtype_of: Callable[[torch.dtype], torch.dtype] = same
     return body
 
 
-def arithmetic_in_place(kinds: str, dtype_of: Callable[[torch.dtype], torch.dtype] = same) -> Callable[..., TensorMeta]:
+def arithmetic_in_place(
+    kinds: str, dtype_of: Callable[[torch.dtype], torch.dtype] = same
+) -> Callable[..., TensorMeta]:
     """`body_(grad_mode, input, other)` where the result is stored into input."""
 
     def body(grad_mode: bool, input: Any, other: Any) -> TensorMeta:
         dtype = result_dtype(input, other)
         check_kind(dtype, kinds)
         result = dtype_of(dtype)
-        return in_place(grad_mode, input, (other,), need_tensor(input).dtype if result is torch.bool else result)
+        return in_place(
+            grad_mode, input, (other,), need_tensor(input).dtype if result is torch.bool else result
+        )
 
     return body
 
 
 #: names, categories of the common dtype, dtype of the result, differentiable, operators, in-place operators
-BINARY: list[tuple[str, str, Callable[[torch.dtype], torch.dtype], bool, tuple[Any, ...], tuple[Any, ...]]] = [
+BINARY: list[
+    tuple[str, str, Callable[[torch.dtype], torch.dtype], bool, tuple[Any, ...], tuple[Any, ...]]
+] = [
     ("mul multiply", "bifc", same, True, (operator.mul,), (operator.imul,)),
     ("remainder", "if", same, True, (operator.mod,), (operator.imod,)),
     ("fmod", "if", same, True, (), ()),
@@ -213,7 +234,9 @@ def function_form(body: Callable[..., TensorMeta], tensors_only: bool) -> Callab
     return rule
 
 
-def operator_in_place_form(in_place_body: Callable[..., TensorMeta], body: Callable[..., TensorMeta]) -> Callable[..., TensorMeta]:
+def operator_in_place_form(
+    in_place_body: Callable[..., TensorMeta], body: Callable[..., TensorMeta]
+) -> Callable[..., TensorMeta]:
     """`input op= other`: in place for a tensor on the left, else the ordinary operator."""
 
     def rule(grad_mode: bool, input: Any, other: Any) -> TensorMeta:
@@ -234,7 +257,9 @@ for _names, _kinds, _dtype_of, _has_gradient, _operators, _in_place_operators in
 
 def _check_alpha(dtype: torch.dtype, alpha: Any) -> None:
     """`alpha` scales the second operand: a number that the common dtype can hold."""
-    if (type(alpha) is not int or alpha != 1) and (type(alpha) not in (int, float) or not dtype.is_floating_point):
+    if (type(alpha) is not int or alpha != 1) and (
+        type(alpha) not in (int, float) or not dtype.is_floating_point
+    ):
         raise Decline
 
 
@@ -365,7 +390,9 @@ def _power_dtype(input: Any, other: Any) -> torch.dtype:
 
 @meta_rule(*named("pow"), operator.pow)
 def pow_(grad_mode: bool, input: Any, exponent: Any) -> TensorMeta:
-    """input ** exponent. A number as exponent takes no part in the choice of strides; nor does a number as base."""
+    """input ** exponent. A number as exponent takes no part in the choice of strides; nor does a number as
+    base.
+    """
     tensors = [value for value in (input, exponent) if is_tensor(value)]
     return elementwise(grad_mode, tensors, _power_dtype(input, exponent))
 
@@ -379,7 +406,7 @@ def pow_in_place(grad_mode: bool, input: Any, exponent: Any) -> TensorMeta:
 meta_rule(operator.ipow)(operator_in_place_form(pow_in_place, pow_))
 
 
-# --- ternary -----------------------------------------------------------------------------------------------------------
+# --- ternary ------------------------------------------------------------------------------------------------
 
 
 @meta_rule(torch.where)
@@ -549,7 +576,7 @@ def copy_(grad_mode: bool, input: Any, src: Any, non_blocking: bool = False) -> 
     return written(grad_mode, input, (src,))
 
 
-# --- activations -------------------------------------------------------------------------------------------------------
+# --- activations --------------------------------------------------------------------------------------------
 
 
 def activation(grad_mode: bool, input: Any, inplace: Any = False) -> TensorMeta:
@@ -576,7 +603,11 @@ def relu6(grad_mode: bool, input: Any, inplace: bool = False) -> TensorMeta:
 def relu(grad_mode: bool, input: Any, inplace: bool = False) -> TensorMeta:
     """relu also takes integers."""
     check_kind(need_tensor(input).dtype, "if")
-    return in_place(grad_mode, input, (), input.dtype) if inplace else elementwise(grad_mode, (input,), input.dtype)
+    return (
+        in_place(grad_mode, input, (), input.dtype)
+        if inplace
+        else elementwise(grad_mode, (input,), input.dtype)
+    )
 
 
 @meta_rule(F.sigmoid, F.tanh)
@@ -603,7 +634,9 @@ def leaky_relu(grad_mode: bool, input: Any, alpha: Any = 0.01, inplace: bool = F
 
 
 @meta_rule(F.hardtanh)
-def hardtanh(grad_mode: bool, input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: bool = False) -> TensorMeta:
+def hardtanh(
+    grad_mode: bool, input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: bool = False
+) -> TensorMeta:
     """hardtanh(input, min_val, max_val)."""
     if type(min_val) not in (int, float) or type(max_val) not in (int, float) or min_val > max_val:
         raise Decline

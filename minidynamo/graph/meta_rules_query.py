@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from minidynamo.graph.meta_iterator import is_channels_last
-from minidynamo.graph.meta_rules import fresh, is_tensor, meta_rule, named, need_dim, need_tensor, view_of
+from minidynamo.graph.meta_rules import fresh, is_tensor, meta_rule, named, need_dim, need_tensor
 from minidynamo.graph.meta_rules_view import t, transpose
 from minidynamo.graph.meta_value import Decline, TensorMeta
 
@@ -28,7 +28,9 @@ meta_rule(("method", "element_size"))(question(lambda x: x.dtype.itemsize))
 meta_rule(*named("is_floating_point"))(question(lambda x: x.dtype.is_floating_point))
 meta_rule(*named("is_complex"))(question(lambda x: x.dtype.is_complex))
 meta_rule(*named("is_signed"))(question(lambda x: x.dtype.is_signed))
-meta_rule(("method", "get_device"), torch.get_device)(question(lambda x: -1 if x.device.type == "cpu" else x.device.index))
+meta_rule(("method", "get_device"), torch.get_device)(
+    question(lambda x: -1 if x.device.type == "cpu" else x.device.index)
+)
 
 
 @meta_rule(len, ("method", "__len__"))
@@ -121,7 +123,9 @@ CONSTANT_ATTRIBUTES: dict[str, Callable[[TensorMeta], Any]] = {
     "is_sparse": lambda x: x.layout is torch.sparse_coo,
     "is_sparse_csr": lambda x: x.layout is torch.sparse_csr,
     "is_mkldnn": lambda x: x.layout is torch._mkldnn,  # type: ignore[attr-defined]
-    "is_quantized": lambda x: x.dtype in (torch.quint8, torch.qint8, torch.qint32, torch.quint4x2, torch.quint2x4),
+    "is_quantized": lambda x: (
+        x.dtype in (torch.quint8, torch.qint8, torch.qint32, torch.quint4x2, torch.quint2x4)
+    ),
     "is_nested": lambda x: False,
 }
 
@@ -179,5 +183,3 @@ def attribute(grad_mode: bool, input: Any, name: Any) -> Any:
     if name in TENSOR_ATTRIBUTES:
         return TENSOR_ATTRIBUTES[name](grad_mode, need_tensor(input))
     raise Decline
-
-

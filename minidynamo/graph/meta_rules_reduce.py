@@ -36,16 +36,22 @@ def _need_dtype(dtype: Any) -> None:
 
 
 @meta_rule(*named("sum", "nansum"))
-def sum_(grad_mode: bool, input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorMeta:
+def sum_(
+    grad_mode: bool, input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None
+) -> TensorMeta:
     """sum(input, dim, keepdim, dtype): integers add up as int64."""
     x = need_tensor(input)
     _need_dtype(dtype)
     check_kind(x.dtype, "bif")
-    return fresh(reduced(x.shape, dim, keepdim), dtype or _summed(x.dtype), x.device, wants_grad(grad_mode, x))
+    return fresh(
+        reduced(x.shape, dim, keepdim), dtype or _summed(x.dtype), x.device, wants_grad(grad_mode, x)
+    )
 
 
 @meta_rule(*named("mean"))
-def mean(grad_mode: bool, input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorMeta:
+def mean(
+    grad_mode: bool, input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None
+) -> TensorMeta:
     """mean(input, dim, keepdim, dtype): the result type is floating or complex."""
     x = need_tensor(input)
     _need_dtype(dtype)
@@ -55,14 +61,18 @@ def mean(grad_mode: bool, input: Any, dim: Any = None, keepdim: Any = False, *, 
 
 
 @meta_rule(*named("prod"))
-def prod(grad_mode: bool, input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorMeta:
+def prod(
+    grad_mode: bool, input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None
+) -> TensorMeta:
     """prod(input, dim, keepdim, dtype): one dimension or all."""
     x = need_tensor(input)
     _need_dtype(dtype)
     check_kind(x.dtype, "bifc")
     if dim is not None and type(dim) is not int:
         raise Decline
-    return fresh(reduced(x.shape, dim, keepdim), dtype or _summed(x.dtype), x.device, wants_grad(grad_mode, x))
+    return fresh(
+        reduced(x.shape, dim, keepdim), dtype or _summed(x.dtype), x.device, wants_grad(grad_mode, x)
+    )
 
 
 @meta_rule(*named("amax", "amin"))
@@ -87,7 +97,9 @@ def any_(grad_mode: bool, input: Any, dim: Any = None, keepdim: Any = False) -> 
     check_kind(x.dtype, "bifc")
     if isinstance(dim, (tuple, list)) and not dim:
         raise Decline
-    return fresh(reduced(x.shape, dim, keepdim), torch.uint8 if x.dtype is torch.uint8 else torch.bool, x.device)
+    return fresh(
+        reduced(x.shape, dim, keepdim), torch.uint8 if x.dtype is torch.uint8 else torch.bool, x.device
+    )
 
 
 @meta_rule(*named("argmax", "argmin"))
@@ -105,7 +117,13 @@ _VARIANCE_KINDS = "f"
 
 
 def variance(
-    grad_mode: bool, input: Any, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None
+    grad_mode: bool,
+    input: Any,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: Any = False,
+    *,
+    correction: Any = None,
 ) -> TensorMeta:
     """var and std. A bool in the place of dim is `unbiased`."""
     x = need_tensor(input)
@@ -124,7 +142,13 @@ meta_rule(*named("var", "std"))(variance)
 
 @meta_rule(*named("var_mean", "std_mean"))
 def var_mean(
-    grad_mode: bool, input: Any, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None
+    grad_mode: bool,
+    input: Any,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: Any = False,
+    *,
+    correction: Any = None,
 ) -> tuple[TensorMeta, TensorMeta]:
     """(var or std, mean)."""
     result = variance(grad_mode, input, dim, unbiased, keepdim, correction=correction)
@@ -148,7 +172,9 @@ def extremum(kind: str) -> Any:
         if type(dim) is not int:
             raise Decline
         shape = reduced(x.shape, dim, keepdim)
-        return pair((fresh(shape, x.dtype, x.device, wants_grad(grad_mode, x)), fresh(shape, torch.int64, x.device)))
+        return pair(
+            (fresh(shape, x.dtype, x.device, wants_grad(grad_mode, x)), fresh(shape, torch.int64, x.device))
+        )
 
     return rule
 
@@ -197,16 +223,25 @@ meta_rule(torch.special.softmax, torch.special.log_softmax)(softmax)
 
 
 @meta_rule(F.softmax, F.log_softmax)
-def functional_softmax(grad_mode: bool, input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> TensorMeta:
+def functional_softmax(
+    grad_mode: bool, input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
+) -> TensorMeta:
     """The forms of torch.nn.functional; without `dim` they warn and choose one: declined."""
     return softmax(grad_mode, input, dim, dtype)
 
 
 @meta_rule(torch.linalg.vector_norm)
-def vector_norm(grad_mode: bool, x: Any, ord: Any = 2, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorMeta:
+def vector_norm(
+    grad_mode: bool, x: Any, ord: Any = 2, dim: Any = None, keepdim: Any = False, *, dtype: Any = None
+) -> TensorMeta:
     """linalg.vector_norm of floating-point numbers."""
     tensor = need_tensor(x)
     check_kind(tensor.dtype, "f")
     if dtype is not None or type(ord) not in (int, float) or 0 in tensor.shape:
         raise Decline
-    return fresh(reduced(tensor.shape, dim, keepdim), real_of(tensor.dtype), tensor.device, wants_grad(grad_mode, tensor))
+    return fresh(
+        reduced(tensor.shape, dim, keepdim),
+        real_of(tensor.dtype),
+        tensor.device,
+        wants_grad(grad_mode, tensor),
+    )

@@ -10,15 +10,30 @@ from typing import Any
 import torch
 
 from minidynamo.graph.meta_iterator import broadcast, in_place, written
-from minidynamo.graph.meta_rules import NUMBERS, same_device, fresh, is_tensor, meta_rule, named, need_dim, need_dims, need_int, need_sizes, need_tensor, view_of
+from minidynamo.graph.meta_rules import (
+    NUMBERS,
+    fresh,
+    is_tensor,
+    meta_rule,
+    named,
+    need_dim,
+    need_dims,
+    need_int,
+    need_sizes,
+    need_tensor,
+    same_device,
+    view_of,
+)
 from minidynamo.graph.meta_value import Decline, MutatesMeta, Shape, TensorMeta, contiguous_strides
 
 
 @lru_cache(maxsize=4096)
 def view_strides(shape: Shape, stride: Shape, wanted: Shape) -> Shape | None:
-    """Strides under which the elements of (shape, stride) are seen as `wanted` without a copy; None if there are none.
+    """Strides under which the elements of (shape, stride) are seen as `wanted` without a copy; None if there
+    are none.
 
-    Old dimensions fall into chunks that can be walked with one step; each chunk must be filled exactly by new dimensions.
+    Old dimensions fall into chunks that can be walked with one step; each chunk must be filled exactly by new
+    dimensions.
     """
     if not shape:
         return (1,) * len(wanted)
@@ -97,7 +112,9 @@ def flatten(grad_mode: bool, input: Any, start_dim: Any = 0, end_dim: Any = -1) 
         return _reshaped(grad_mode, x, (1,))
     if first == last:
         return x
-    return _reshaped(grad_mode, x, x.shape[:first] + (math.prod(x.shape[first : last + 1]),) + x.shape[last + 1 :])
+    return _reshaped(
+        grad_mode, x, x.shape[:first] + (math.prod(x.shape[first : last + 1]),) + x.shape[last + 1 :]
+    )
 
 
 @meta_rule(*named("unflatten"))
@@ -112,7 +129,9 @@ def unflatten(grad_mode: bool, input: Any, dim: Any, sizes: Any) -> TensorMeta:
 
 
 def _permuted(grad_mode: bool, x: TensorMeta, order: tuple[int, ...]) -> TensorMeta:
-    return view_of(grad_mode, x, tuple(x.shape[axis] for axis in order), tuple(x.stride[axis] for axis in order))
+    return view_of(
+        grad_mode, x, tuple(x.shape[axis] for axis in order), tuple(x.stride[axis] for axis in order)
+    )
 
 
 @meta_rule(("method", "permute"))
@@ -177,7 +196,9 @@ def movedim(grad_mode: bool, input: Any, source: Any, destination: Any) -> Tenso
         raise Decline
     moved = dict(zip(ends, starts, strict=True))
     rest = iter([axis for axis in range(x.ndim) if axis not in starts])
-    return _permuted(grad_mode, x, tuple(moved[axis] if axis in moved else next(rest) for axis in range(x.ndim)))
+    return _permuted(
+        grad_mode, x, tuple(moved[axis] if axis in moved else next(rest) for axis in range(x.ndim))
+    )
 
 
 @meta_rule(*named("unsqueeze"))
@@ -186,7 +207,9 @@ def unsqueeze(grad_mode: bool, input: Any, dim: Any) -> TensorMeta:
     x = need_tensor(input)
     axis = need_dim(dim, x.ndim + 1)
     step = x.shape[axis] * x.stride[axis] if axis < x.ndim else 1
-    return view_of(grad_mode, x, x.shape[:axis] + (1,) + x.shape[axis:], x.stride[:axis] + (step,) + x.stride[axis:])
+    return view_of(
+        grad_mode, x, x.shape[:axis] + (1,) + x.shape[axis:], x.stride[:axis] + (step,) + x.stride[axis:]
+    )
 
 
 @meta_rule(*named("squeeze"))
@@ -198,7 +221,9 @@ def squeeze(grad_mode: bool, input: Any, dim: Any = ...) -> TensorMeta:
     else:
         candidates = {need_dim(one, x.ndim) for one in ((dim,) if type(dim) is int else need_sizes((dim,)))}
     kept = [axis for axis in range(x.ndim) if axis not in candidates or x.shape[axis] != 1]
-    return view_of(grad_mode, x, tuple(x.shape[axis] for axis in kept), tuple(x.stride[axis] for axis in kept))
+    return view_of(
+        grad_mode, x, tuple(x.shape[axis] for axis in kept), tuple(x.stride[axis] for axis in kept)
+    )
 
 
 def expanded(grad_mode: bool, x: TensorMeta, wanted: Shape) -> TensorMeta:
@@ -280,14 +305,18 @@ def diagonal(grad_mode: bool, input: Any, offset: Any = 0, dim1: Any = 0, dim2: 
     if rows == columns:
         raise Decline
     above = need_int(offset)
-    length = min(x.shape[rows], x.shape[columns] - above) if above >= 0 else min(x.shape[rows] + above, x.shape[columns])
+    length = (
+        min(x.shape[rows], x.shape[columns] - above)
+        if above >= 0
+        else min(x.shape[rows] + above, x.shape[columns])
+    )
     rest = [axis for axis in range(x.ndim) if axis not in (rows, columns)]
     shape = (*(x.shape[axis] for axis in rest), max(length, 0))
     stride = (*(x.stride[axis] for axis in rest), x.stride[rows] + x.stride[columns])
     return view_of(grad_mode, x, shape, stride)
 
 
-# --- indexing ----------------------------------------------------------------------------------------------------------
+# --- indexing -----------------------------------------------------------------------------------------------
 
 
 def basic_index(shape: Shape, stride: Shape, index: tuple[Any, ...]) -> tuple[Shape, Shape]:

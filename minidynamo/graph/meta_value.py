@@ -29,7 +29,9 @@ def contiguous_strides(shape: Shape) -> Shape:
 
 @lru_cache(maxsize=4096)
 def is_contiguous(shape: Shape, stride: Shape) -> bool:
-    """Tensor.is_contiguous(): dimensions of one element may have any stride; a tensor without elements is contiguous."""
+    """Tensor.is_contiguous(): dimensions of one element may have any stride; a tensor without elements is
+    contiguous.
+    """
     if 0 in shape:
         return True
     step = 1
@@ -60,7 +62,9 @@ class TensorMeta:
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> TensorMeta:
-        """The metadata of a real (or fake) tensor. Raises Unknown for nested tensors, which have no one shape."""
+        """The metadata of a real (or fake) tensor. Raises Unknown for nested tensors, which have no one
+        shape.
+        """
         if tensor.is_nested:
             raise Unknown("a nested tensor has no single shape")
         layout = tensor.layout
@@ -107,13 +111,19 @@ class TensorMeta:
             copy = leaf.requires_grad_().clone()
             if tuple(copy.stride()) == self.stride:
                 return copy
-            extent = 0 if 0 in self.shape else 1 + sum((n - 1) * step for n, step in zip(self.shape, self.stride, strict=True))
+            extent = (
+                0
+                if 0 in self.shape
+                else 1 + sum((n - 1) * step for n, step in zip(self.shape, self.stride, strict=True))
+            )
             flat = torch.empty(extent, dtype=self.dtype, device=self.device)
             return flat.requires_grad_().clone().as_strided(self.shape, self.stride)
 
 
 class MetaError(MinidynamoError):
-    """Metadata of a result could not be worked out. The tracer answers with a graph break or a symbolic raise."""
+    """Metadata of a result could not be worked out. The tracer answers with a graph break or a symbolic
+    raise.
+    """
 
 
 class NeedsData(MetaError):
@@ -131,18 +141,21 @@ class OpFailed(MetaError):
 class MutatesMeta(MetaError):
     """The operator changes the metadata of an argument, e.g. `t_()`, `requires_grad_()`.
 
-    `after` holds (metadata of the argument before, metadata after) for each argument that changes, as far as known.
-    `history_only`: all that changes is that the arguments have a history now (`x[0] = w` where only w requires a gradient).
+    `after` holds (metadata of the argument before, metadata after) for each argument that changes, as far as
+    known. `history_only`: all that changes is that the arguments have a history now (`x[0] = w` where only w
+    requires a gradient).
     """
 
     def __init__(self, message: str, after: tuple[tuple[TensorMeta, TensorMeta], ...] = ()) -> None:
         super().__init__(message)
         self.after = after
-        self.history_only = bool(after) and all(_without_history(old) == _without_history(new) for old, new in after)
+        self.history_only = bool(after) and all(
+            _without_history(old) == _without_history(new) for old, new in after
+        )
 
 
 def _without_history(meta: TensorMeta) -> TensorMeta | None:
-    """The metadata apart from a history; None for a leaf that requires a gradient, which no write can make."""
+    """The metadata apart from a history; None for a leaf that requires a gradient: no write makes one."""
     if meta.requires_grad and meta.is_leaf:
         return None
     return replace(meta, requires_grad=False, is_leaf=True)
@@ -153,4 +166,4 @@ class Unknown(MetaError):
 
 
 class Decline(Exception):
-    """Raised inside a metadata rule that cannot be exact for its arguments; `infer` then asks a fake tensor."""
+    """Raised by a metadata rule that cannot be exact for its arguments; `infer` then asks a fake tensor."""

@@ -214,9 +214,9 @@ class GuardBuilder:
         if _is_singleton(value):
             self.emit(guard, "CONSTANT_MATCH", path, value, expected=literal(value))
             return
-        constant = value if is_literal(value) else as_key(value)
-        if type(constant) is Ref:
+        if not is_literal(value) and type(value) is not tuple:
             raise self.error(guard, f"a {type(value).__name__} object is no constant")
+        constant = value if is_literal(value) else as_key(value)
         self._type(guard, path)
         plain = (
             type(value) in (int, str, bytes) or type(value) is float and math.isfinite(value) and value != 0

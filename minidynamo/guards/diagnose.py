@@ -85,7 +85,10 @@ def _actual(row: GuardRow, frame: FrameValues, error: str | None) -> str:
         return f"nothing ({type(raised).__name__}: {raised})"
     if row.kind == "TENSOR_MATCH":
         return _tensor_sides(row, frame, "")[1]
-    actual = _ACTUAL.get(row.kind, _value)(row, value, frame)
+    try:
+        actual = _ACTUAL.get(row.kind, _value)(row, value, frame)
+    except Exception:  # the value is not even of the kind that the guard is about
+        actual = short(value)
     return actual if error is None else f"{actual} ({error})"
 
 

@@ -43,11 +43,11 @@ class Guard:
     def is_nn_module(self) -> bool:
         return self.source.is_nn_module()
 
-    def sort_key(self) -> tuple[int, int, str, str]:
-        """Cheap and likely-to-fail kinds first, then short paths."""
+    def sort_key(self) -> tuple[int, int]:
+        """Cheap and likely-to-fail kinds first, then short paths; a stable sort keeps the tracing order."""
         method = self.create_fn.__name__
         cost = KINDS[method].cost if method in KINDS else _METHOD_COST.get(method, _DEFAULT_COST)
-        return cost, self.origin.depth(), self.name, method
+        return cost, self.origin.depth()
 
 
 def make_guard(

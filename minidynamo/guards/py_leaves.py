@@ -22,6 +22,7 @@ from minidynamo.static_access import (
     tensor_size,
     tensor_storage_offset,
     tensor_stride,
+    why_indescribable,
 )
 
 __all__ = [
@@ -87,21 +88,6 @@ def check_dict_keys(mapping: Any, expected: tuple[Any, ...]) -> bool:
 TensorSpec = tuple[int, int, str, str, bool, tuple[int | None, ...], tuple[int | None, ...]]
 
 
-def _why_indescribable(tensor: torch.Tensor) -> str | None:
-    keys = torch._C._dispatch_keys(tensor)
-    if keys.has(torch._C.DispatchKey.Python):
-        return "a tensor subclass with __torch_dispatch__"
-    if torch._C._functorch.is_functorch_wrapped_tensor(tensor) or torch._is_functional_tensor(tensor):
-        return "a functorch wrapper"
-    if tensor.is_nested:
-        return "a nested tensor"
-    if tensor.layout is not torch.strided:
-        return f"layout {tensor.layout}, which has no strides"
-    if not all(type(size) is int for size in tensor.size()):
-        return "symbolic sizes"
-    return None
-
-
 def tensor_spec(tensor: Any) -> TensorSpec:
     """The literals of a TENSOR_MATCH for this tensor now: type id, dispatch keys after thread-local
     include/exclude, dtype, device, `grad mode and requires_grad`, sizes, strides.
@@ -112,7 +98,7 @@ def tensor_spec(tensor: Any) -> TensorSpec:
     if not issubclass(type(tensor), torch.Tensor):
         raise TypeError(f"tensor_spec needs a tensor, not {type(tensor).__name__}")
     with torch._C.DisableTorchFunctionSubclass():
-        why = _why_indescribable(tensor)
+        why = why_indescribable(tensor)
         if why is not None:
             raise ValueError(f"the tensor is {why}; guard its type and its parts instead")
         return (
@@ -237,6 +223,7 @@ STATE_FLAGS = (
     "deterministic algorithms warn only",
     "deterministic fill of uninitialized memory",
     "__torch_function__ of subclasses",
+    "all __torch_function__ switched off",
     "a __torch_function__ mode on the stack",
     "a __torch_dispatch__ mode on the stack",
     "a functorch transform",
@@ -267,6 +254,7 @@ def global_state() -> tuple[int, str]:
         torch.is_deterministic_algorithms_warn_only_enabled(),
         torch.utils.deterministic.fill_uninitialized_memory,  # type: ignore[attr-defined]
         torch._C._is_torch_function_enabled(),
+        torch._C._is_torch_function_all_disabled(),
         torch._C._len_torch_function_stack() > 0,
         included(torch._C.DispatchKey.Python),
         included(torch._C.DispatchKey.FuncTorchDynamicLayerFrontMode),

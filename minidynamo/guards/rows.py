@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from minidynamo.literals import literal
@@ -111,16 +111,19 @@ class GuardRow:
     kind: str
     path: Source
     literals: tuple[Any, ...] = ()
+    _key: tuple[Any, ...] = field(init=False, repr=False)
+    _hash: int = field(init=False, repr=False)
 
-    def key(self) -> tuple[Any, ...]:
-        """What equality and hash are made of."""
-        return self.kind, self.path, tuple(x if isinstance(x, PATHS) else literal(x) for x in self.literals)
+    def __post_init__(self) -> None:
+        literals = tuple(x if isinstance(x, PATHS) else literal(x) for x in self.literals)
+        object.__setattr__(self, "_key", (self.kind, self.path, literals))
+        object.__setattr__(self, "_hash", hash(self._key))
 
     def __eq__(self, other: object) -> bool:
-        return self.key() == other.key() if isinstance(other, GuardRow) else NotImplemented
+        return self._key == other._key if isinstance(other, GuardRow) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.key())
+        return self._hash
 
     def paths(self) -> tuple[Source, ...]:
         """The guarded path and every other path that the text reads, each once."""

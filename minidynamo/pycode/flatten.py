@@ -122,7 +122,7 @@ class Flattener:
         _VALUES[type(e)](self, e)
 
     @contextmanager
-    def covered(self, region: Region) -> Iterator[None]:
+    def covered(self, region: Region | None) -> Iterator[None]:
         """Exceptions of what is emitted inside go to `region`."""
         outer, self.region = self.region, region
         try:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 from inspect import CO_NESTED, CO_NEWLOCALS, CO_OPTIMIZED, CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
 
@@ -18,7 +19,8 @@ from .resume import is_resume_code
 from .statements import run
 from .verify import verify
 
-KEPT_FLAGS = CO_OPTIMIZED | CO_NEWLOCALS | CO_VARARGS | CO_VARKEYWORDS | CO_NESTED
+CO_HAS_DOCSTRING = getattr(inspect, "CO_HAS_DOCSTRING", 0)  # from 3.14 on: the first constant is one
+KEPT_FLAGS = CO_OPTIMIZED | CO_NEWLOCALS | CO_VARARGS | CO_VARKEYWORDS | CO_NESTED | CO_HAS_DOCSTRING
 _Item = bc.Instr | bc.Label | bc.TryBegin | bc.TryEnd
 
 

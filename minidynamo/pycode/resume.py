@@ -176,12 +176,12 @@ def resumable(code: CodeType, offset: int) -> bool:
 
 def _obstacle(original: Original, index: int, offset: int) -> str:
     """Why one cannot continue at `offset`, whose first canonical instruction is `index`; "" if one can."""
+    if offset <= _entry(original.raw):
+        return "it is in the function's own prologue"
     if index < 0 or original.ir.instructions[index].offset != offset:
         return "no instruction begins there"
     if original.maps[index] is None:
         return "nothing leads there"
-    if offset <= _entry(original.raw):
-        return "it is in the function's own prologue"
     name = _opname(original.raw, offset)
     return f"{name} is no place to enter" if name in CURRENT.not_resumable else ""
 

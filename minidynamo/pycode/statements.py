@@ -49,7 +49,13 @@ def _delete(f: Flattener, s: x.Delete) -> None:
 
 def _return(f: Flattener, s: x.Return) -> None:
     f.value(s.value)
-    f.emit("RETURN_VALUE")
+    with f.covered(None):
+        for _ in range(f.depth // 2):  # what each Handling around keeps below: saved exception, exception
+            f.emit("SWAP", 2)
+            f.emit("POP_TOP")
+            f.emit("SWAP", 2)
+            f.emit("POP_EXCEPT")
+        f.emit("RETURN_VALUE")
     f.reachable = False
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import torch
 
-from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS, PRINT, TENSOR_DATA, UNSUPPORTED_CALL
+from ..reasons import OPAQUE_VALUE, PRINT, TENSOR_DATA, UNSUPPORTED_CALL
+from ..sources import TypeSource
+from ..static_access import is_subtype, type_lookup
 from ..variables import protocol
 from ..variables.base import VariableTracker
 from ..variables.constant import BINARY, COMPARE, INPLACE, UNARY, ConstantVariable
@@ -102,8 +104,12 @@ def _isinstance(tx: Any, value: VariableTracker, classes: VariableTracker) -> Va
     tp = protocol.known_type(value)
     if tp is None or not all(_plain_check(c) for c in flat):
         tx.unsupported(OPAQUE_VALUE, operation="isinstance()", type=value.type_name())
-    mro = type.__dict__["__mro__"].__get__(tp)
-    return constant(any(c in mro for c in flat), value, classes)
+    if type_lookup(tp, "__class__") is not _OWN_CLASS:  # a property of that name decides too
+        tx.unsupported(OPAQUE_VALUE, operation="isinstance()", type=value.type_name())
+    return constant(any(is_subtype(tp, c) for c in flat), value, classes)
+
+
+_OWN_CLASS = object.__dict__["__class__"]
 
 
 _PLAIN_METATYPES = (type, type(torch.Tensor), type(torch.nn.Parameter))
@@ -128,7 +134,8 @@ def _type(tx: Any, value: VariableTracker) -> VariableTracker:
     tp = protocol.known_type(value)
     if tp is None:
         tx.unsupported(OPAQUE_VALUE, operation="type()", type=value.type_name())
-    return BuiltinVariable(tp, None, VariableTracker.propagate(value))
+    source = TypeSource(value.source) if value.source is not None else None
+    return BuiltinVariable(tp, source, VariableTracker.propagate(value))
 
 
 @rule(print)
@@ -144,13 +151,18 @@ def _abs(tx: Any, value: VariableTracker) -> VariableTracker:
     tx.unsupported(OPAQUE_VALUE, operation="abs()", type=value.type_name())
 
 
-@rule(float, int, bool, complex)
+@rule(float, int, complex)
 def _number(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    """Constants are folded before; what is left needs a tensor's data or the value's own methods."""
     if args and isinstance(args[0].realize(tx), TensorVariable):
         tx.unsupported(TENSOR_DATA, name="conversion of a tensor to a Python number")
-    if len(args) == 1 and not kwargs and isinstance(args[0].realize(tx), SequenceVariable):
-        return constant(protocol.truth(tx, args[0]), args[0])
     tx.unsupported(UNSUPPORTED_CALL, name="a number type with these arguments")
+
+
+@rule(bool)
+@positional("bool", 0, 1)
+def _bool(tx: Any, *value: VariableTracker) -> VariableTracker:
+    return constant(protocol.truth(tx, value[0]) if value else False, *value)
 
 
 def _make_sequence(made: type[SequenceVariable], name: str) -> Rule:
@@ -169,68 +181,6 @@ rule(tuple)(_make_sequence(TupleVariable, "tuple"))
 rule(list)(_make_sequence(ListVariable, "list"))
 
 
-@rule(enumerate)
-@positional("enumerate", 1, 2)
-def _enumerate(tx: Any, value: VariableTracker, *start: VariableTracker) -> VariableTracker:
-    first = start[0].as_python_constant() if start and start[0].is_python_constant() else 0
-    pairs: list[VariableTracker] = [
-        TupleVariable([constant(first + i), item]) for i, item in enumerate(_fixed(tx, "enumerate", value))
-    ]
-    return TupleVariable(pairs, guards=VariableTracker.propagate(value, *start)).slot_iter(tx)
-
-
-@rule(zip)
-def _zip(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
-    if kwargs:
-        tx.unsupported(UNSUPPORTED_CALL, name="zip with keywords")
-    columns = [_fixed(tx, "zip", a) for a in args]
-    rows: list[VariableTracker] = [TupleVariable(list(row)) for row in zip(*columns)]
-    return TupleVariable(rows, guards=VariableTracker.propagate(*args)).slot_iter(tx)
-
-
-@rule(reversed)
-@positional("reversed", 1, 1)
-def _reversed(tx: Any, value: VariableTracker) -> VariableTracker:
-    return TupleVariable(_fixed(tx, "reversed", value)[::-1], guards=VariableTracker.propagate(value)).slot_iter(tx)
-
-
-def _fixed(tx: Any, name: str, value: VariableTracker) -> list[VariableTracker]:
-    """Items of a value that nothing can change while it is iterated: not a list, whose length may change on the way,
-    unless it came from outside and so cannot be changed in this trace."""
-    value = value.realize(tx)
-    if isinstance(value, TensorVariable):
-        value = tx.tensor_op("unbind", [value, ConstantVariable(0)], {})
-    items = value.sequence_items(tx)
-    if items is None:
-        tx.unsupported(UNSUPPORTED_CALL, name=f"{name} of {value.type_name()}")
-    return list(items)
-
-
-@rule(iter)
-@positional("iter", 1, 1)
-def _iter(tx: Any, value: VariableTracker) -> VariableTracker:
-    return protocol.iterate(tx, value)
-
-
-@rule(next)
-@positional("next", 1, 1)
-def _next(tx: Any, iterator: VariableTracker) -> VariableTracker:
-    item = iterator.slot_next(tx)
-    if item is None:
-        tx.unsupported(OPERATOR_FAILS, name="next", error="StopIteration")
-    return item
-
-
-@rule(sum)
-@positional("sum", 1, 2)
-def _sum(tx: Any, values: VariableTracker, *start: VariableTracker) -> VariableTracker:
-    """CPython: builtin_sum_impl, which adds from the left with `+`."""
-    total: VariableTracker = start[0] if start else ConstantVariable(0)
-    for item in items_of(tx, "sum", values):
-        total = protocol.binary_op(tx, "+", total, item)
-    return total
-
-
 @rule(getattr)
 @positional("getattr", 2, 2)
 def _getattr(tx: Any, owner: VariableTracker, name: VariableTracker) -> VariableTracker:
@@ -245,7 +195,7 @@ def _callable(tx: Any, value: VariableTracker) -> VariableTracker:
     tp = protocol.known_type(value)
     if tp is None:
         tx.unsupported(OPAQUE_VALUE, operation="callable()", type=value.type_name())
-    return constant(any("__call__" in vars(c) for c in type.__dict__["__mro__"].__get__(tp)), value)
+    return constant(type_lookup(tp, "__call__") is not None, value)
 
 
 def _operator_rules() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..reasons import UNSUPPORTED_CALL
+from ..static_access import static_attr
 from ..variables.base import VariableTracker
 from ..variables.constant import fold
 from ..variables.functions import BuiltinVariable, TorchFunctionVariable
-from ..variables.sequences import SequenceVariable
-from . import control, tensor_ops
+from ..variables.sequences import RangeVariable, SequenceVariable
+from . import control, iteration, tensor_ops  # noqa: F401 - iteration fills RULES
 from .builtins import PURE, RULES
 
 
@@ -22,7 +23,7 @@ def call(
         tx.unsupported(UNSUPPORTED_CALL, name=fn.name())
     if target in PURE and not kwargs:
         args = [tensor_ops.realized(tx, a) for a in args]
-        if all(a.is_python_constant() for a in args) and not any(_aliases(a) for a in args):
+        if all(a.is_python_constant() for a in args) and not any(_aliases(a) or _is_long(a) for a in args):
             return fold(tx, fn.name(), target, *args)
     rule = RULES.get(target) or control.RULES.get(target)
     if rule is not None:
@@ -42,7 +43,22 @@ def _aliases(value: VariableTracker) -> bool:
     return isinstance(value, SequenceVariable) and value.mutable and value.source is not None
 
 
+def _is_long(value: VariableTracker) -> bool:
+    """A range that plain Python would walk for long: folding must not do it while tracing."""
+    return isinstance(value, RangeVariable) and len(value.value) > LONG
+
+
+LONG = 10_000
+
+
 def _user_name(target: Any) -> str:
-    module = getattr(target, "__module__", None)
-    name = getattr(target, "__qualname__", repr(type(target)))
+    """Looked up without running a metaclass's code."""
+    names = []
+    for attribute in ("__module__", "__qualname__"):
+        try:
+            names.append(static_attr(target, attribute))
+        except AttributeError:
+            names.append(None)
+    module, name = (value if type(value) is str else None for value in names)
+    name = name or f"an object of type {type(target).__name__}"
     return name if module in (None, "builtins") else f"{module}.{name}"

@@ -1,8 +1,9 @@
 """Which torch callables may become a node of the graph, and what they do besides giving a result.
 
-Derived, not listed: where a callable lives says that it is an operator; the operator's schema says what it writes; its tags say
-whether it draws random numbers or needs data; for torch's own Python functions their signature and code say it. Only what none
-of these can say is in the tables below, each row with its reason. Every answer is computed at the first question and kept.
+Derived, not listed: where a callable lives says that it is an operator; the operator's schema says what it
+writes; its tags say whether it draws random numbers or needs data; for torch's own Python functions their
+signature and code say it. Only what none of these can say is in the tables below, each row with its reason.
+Every answer is computed at the first question and kept.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import torch
@@ -62,8 +63,9 @@ class Switch:
 class TorchKind:
     """What a torch callable is to the tracer.
 
-    in_graph: it can be a node (`reason` says why not). draws_random: it may draw random numbers. mutates: it writes into an
-    argument whenever it is called (see `written` for what depends on the call). returns_self: its result is its first argument.
+    in_graph: it can be a node (`reason` says why not). draws_random: it may draw random numbers. mutates: it
+    writes into an argument whenever it is called (see `written` for what depends on the call). returns_self:
+    its result is its first argument.
     """
 
     in_graph: bool
@@ -76,34 +78,51 @@ class TorchKind:
 
     def draws(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         """Whether this call may draw random numbers (dropout with training=False does not)."""
-        return self.draws_random and not (self.random_switch is not None and self.random_switch.is_off(args, kwargs))
+        return self.draws_random and not (
+            self.random_switch is not None and self.random_switch.is_off(args, kwargs)
+        )
 
     def written(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """The argument values that this call writes into, `out=` and `inplace=True` included. For methods args[0] is self."""
-        found = [argument.of(args, kwargs) for argument, switch in self.writes if switch is None or not switch.is_off(args, kwargs)]
+        """The argument values that this call writes into, `out=` and `inplace=True` included. For methods
+        args[0] is self.
+        """
+        found = [
+            argument.of(args, kwargs)
+            for argument, switch in self.writes
+            if switch is None or not switch.is_off(args, kwargs)
+        ]
         return [value for value in (*found, kwargs.get("out")) if value is not None]
 
     def gives_self(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         """Whether the result of this call is its first argument, because it works in place."""
-        return self.returns_self or bool(self.writes) and any(
-            switch is not None and switch.argument.name == "inplace" and not switch.is_off(args, kwargs) for _, switch in self.writes
+        return (
+            self.returns_self
+            or bool(self.writes)
+            and any(
+                switch is not None and switch.argument.name == "inplace" and not switch.is_off(args, kwargs)
+                for _, switch in self.writes
+            )
         )
 
 
-# --- the exceptions ----------------------------------------------------------------------------------------------------
+# --- the exceptions -----------------------------------------------------------------------------------------
 
-#: reason -> functions of torch (dotted names below `torch`) that are never nodes, and that nothing else tells apart.
+#: reason -> functions of torch (dotted names below `torch`) that are never nodes, and that nothing else tells
+#: apart.
 FUNCTION_EXCEPTIONS: dict[str, str] = {
     NEEDS_DATA: "is_nonzero",
     WRITES_STATE: """
-        manual_seed seed set_rng_state cuda.manual_seed cuda.manual_seed_all cuda.seed cuda.seed_all random.manual_seed random.seed random.set_rng_state random.fork_rng
-        set_default_dtype set_default_device set_default_tensor_type use_deterministic_algorithms set_deterministic_debug_mode
+        manual_seed seed set_rng_state cuda.manual_seed cuda.manual_seed_all cuda.seed cuda.seed_all
+        random.manual_seed random.seed random.set_rng_state random.fork_rng
+        set_default_dtype set_default_device set_default_tensor_type use_deterministic_algorithms
+        set_deterministic_debug_mode
         set_float32_matmul_precision set_warn_always set_printoptions init_num_threads _C._set_grad_enabled
         autograd.backward autograd.grad
     """,
     READS_STATE: """
         initial_seed get_rng_state random.initial_seed random.get_rng_state
-        are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled get_deterministic_debug_mode
+        are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled
+        get_deterministic_debug_mode
         get_default_device get_float32_matmul_precision is_warn_always_enabled
     """,
     CONTEXT: """
@@ -114,51 +133,62 @@ FUNCTION_EXCEPTIONS: dict[str, str] = {
     MEMORY: "from_numpy frombuffer from_dlpack to_dlpack utils.dlpack.to_dlpack utils.dlpack.from_dlpack",
     NOT_TENSORS: """
         sym_float sym_int sym_ite sym_max sym_min sym_not sym_sum sym_sqrt sym_fresh_size typename is_storage
-        _sym_sqrt _sym_acos _sym_asin _sym_atan _sym_cos _sym_cosh _sym_log2 _sym_sin _sym_sinh _sym_tan _sym_tanh
+        _sym_sqrt _sym_acos _sym_asin _sym_atan _sym_cos _sym_cosh _sym_log2 _sym_sin _sym_sinh _sym_tan
+        _sym_tanh
     """,
 }
 
 #: The same for methods of tensors.
 METHOD_EXCEPTIONS: dict[str, str] = {
     NEEDS_DATA: """
-        item tolist is_nonzero __bool__ __int__ __float__ __complex__ __index__ __nonzero__ __long__ __contains__
+        item tolist is_nonzero __bool__ __int__ __float__ __complex__ __index__ __nonzero__ __long__
+        __contains__
         __repr__ __str__ __format__
     """,
     MEMORY: "numpy __array__ __array_wrap__ __dlpack__ __dlpack_device__ _dlpack_exchange_api",
     OBJECT_STATE: """
-        backward register_hook register_post_accumulate_grad_hook retain_grad reinforce storage untyped_storage storage_type
-        _typed_storage data_ptr _storage share_memory_ is_shared is_pinned module_load record_stream set_ set_data
-        __deepcopy__ __copy__ __reduce_ex__ __reduce__ _reduce_ex_internal __setstate__ __getstate__ __hash__ __dir__ __sizeof__
+        backward register_hook register_post_accumulate_grad_hook retain_grad reinforce storage
+        untyped_storage storage_type _typed_storage _storage data_ptr const_data_ptr storage_offset _is_view
+        share_memory_ is_shared is_pinned module_load record_stream set_ set_data
+        __deepcopy__ __copy__ __reduce_ex__ __reduce__ _reduce_ex_internal __setstate__ __getstate__ __hash__
+        __dir__ __sizeof__
         _clear_non_serializable_cached_data _make_subclass _make_wrapper_subclass _make_dtensor as_subclass
         _view_func _view_func_unsafe _rev_view_func_unsafe _fix_weakref _use_count _has_symbolic_sizes_strides
-        __torch_function__ __torch_dispatch__ __new__ __init__ __init_subclass__ __subclasshook__ __class_getitem__
+        __torch_function__ __torch_dispatch__ __new__ __init__ __init_subclass__ __subclasshook__
+        __class_getitem__
         __getattribute__ __setattr__ __delattr__ __delitem__
     """,
 }
 
-#: Operators tagged as data-dependent whose result is known for some arguments, e.g. one_hot with a number of classes.
+#: Operators tagged as data-dependent whose result is known for some arguments, e.g. one_hot with a number of
+#: classes.
 SOMETIMES_NEEDS_DATA = frozenset({"one_hot", "linalg_lstsq"})
 
-#: Python functions that write into arguments without saying so in their signature: (argument, the call that does not).
+
+def _statistics(position: int, training: Argument) -> tuple[tuple[Argument, Switch | None], ...]:
+    """The running statistics of a normalisation, written only in training."""
+    switch = Switch(training, False)
+    return (Argument(position, "running_mean"), switch), (Argument(position + 1, "running_var"), switch)
+
+
+def _renormalised() -> tuple[tuple[Argument, Switch | None], ...]:
+    """The table of an embedding, which max_norm renormalises in place."""
+    return ((Argument(1, "weight"), Switch(Argument(3, "max_norm"), None)),)
+
+
+#: Python functions that write into arguments without saying so in their signature: (argument, the call that
+#: does not).
 HIDDEN_WRITES: dict[str, tuple[tuple[Argument, Switch | None], ...]] = {
-    "torch.nn.functional.batch_norm": tuple(
-        (Argument(position, name), Switch(Argument(5, "training", False), False))
-        for position, name in ((1, "running_mean"), (2, "running_var"))
-    ),
-    "torch.nn.functional.instance_norm": tuple(
-        (Argument(position, name), Switch(Argument(5, "use_input_stats", True), False))
-        for position, name in ((1, "running_mean"), (2, "running_var"))
-    ),
-    "torch.nn.functional.embedding": ((Argument(1, "weight"), Switch(Argument(3, "max_norm"), None)),),
-    "torch.nn.functional.embedding_bag": ((Argument(1, "weight"), Switch(Argument(3, "max_norm"), None)),),
-    **{
-        f"torch.{name}": tuple((Argument(position, text), Switch(Argument(5, "training"), False)) for position, text in ((3, "running_mean"), (4, "running_var")))
-        for name in ("batch_norm", "native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm")
-    },
-    "torch.instance_norm": tuple(
-        (Argument(position, text), Switch(Argument(5, "use_input_stats"), False)) for position, text in ((3, "running_mean"), (4, "running_var"))
-    ),
-}  # fmt: skip
+    "torch.nn.functional.batch_norm": _statistics(1, Argument(5, "training", False)),
+    "torch.nn.functional.instance_norm": _statistics(1, Argument(5, "use_input_stats", True)),
+    "torch.nn.functional.embedding": _renormalised(),
+    "torch.nn.functional.embedding_bag": _renormalised(),
+    "torch.batch_norm": _statistics(3, Argument(5, "training")),
+    "torch.native_batch_norm": _statistics(3, Argument(5, "training")),
+    "torch.cudnn_batch_norm": _statistics(3, Argument(5, "training")),
+    "torch.miopen_batch_norm": _statistics(3, Argument(5, "training")),
+    "torch.instance_norm": _statistics(3, Argument(5, "use_input_stats")),
+}
 
 #: Attributes of tensors that are tensors computed from the tensor: nodes of the graph.
 GRAPH_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag"})
@@ -167,7 +197,7 @@ GRAPH_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag"})
 _STATE_ATTRIBUTES = frozenset({"is_leaf"})
 
 
-# --- what operators say of themselves ----------------------------------------------------------------------------------
+# --- what operators say of themselves -----------------------------------------------------------------------
 
 _SEEDED = torch.Tag.nondeterministic_seeded
 _DATA_TAGS = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
@@ -184,8 +214,17 @@ def _overloads(name: str) -> list[Any]:
 
 
 def _without_out(packet: Any) -> list[Any]:
+    """The overloads of a packet that are tensor operators (TorchScript's list methods share their names)
+    without `out=`.
+    """
     overloads = [getattr(packet, overload) for overload in packet.overloads()]
-    return [overload for overload in overloads if torch.Tag.out not in overload.tags and not _has_out(overload._schema)]
+    return [
+        overload
+        for overload in overloads
+        if torch.Tag.out not in overload.tags
+        and not _has_out(overload._schema)
+        and torch._C._dispatch_has_kernel(overload.name())
+    ]
 
 
 _ATEN_DUNDERS = frozenset("and or xor lshift rshift iand ior ixor ilshift irshift".split())
@@ -200,8 +239,7 @@ def _writes_of(overloads: list[Any]) -> tuple[tuple[Argument, Switch | None], ..
     found = {}
     for overload in overloads:
         for position, argument in enumerate(overload._schema.arguments):
-            writes = argument.alias_info is not None and argument.alias_info.is_write
-            if writes and "Tensor" in str(argument.type):  # TorchScript's list methods share names with operators
+            if argument.alias_info is not None and argument.alias_info.is_write:
                 found[argument.name] = Argument(position, argument.name)
     return tuple((argument, None) for argument in found.values())
 
@@ -230,7 +268,11 @@ def _operator_kind(name: str, full_name: str) -> TorchKind:
 
 def _schema_kind(name: str, full_name: str, overloads: list[Any]) -> TorchKind:
     """What the schemas and tags of an operator's overloads say, with torch's naming where there are none."""
-    if name not in SOMETIMES_NEEDS_DATA and overloads and all(any(tag in overload.tags for tag in _DATA_TAGS) for overload in overloads):
+    if (
+        name not in SOMETIMES_NEEDS_DATA
+        and overloads
+        and all(any(tag in overload.tags for tag in _DATA_TAGS) for overload in overloads)
+    ):
         return TorchKind(False, reason=NEEDS_DATA)
     draws = any(_SEEDED in overload.tags for overload in overloads)
     switch = _random_switch(_schema_parameters(overloads[0])) if draws else None
@@ -242,14 +284,17 @@ def _schema_kind(name: str, full_name: str, overloads: list[Any]) -> TorchKind:
         True,
         draws_random=draws,
         mutates=any(condition is None for _, condition in writes),
-        returns_self=in_place and not name.startswith("_foreach") and name not in ("__setitem__", "index_put_impl_"),
+        returns_self=in_place
+        and not name.startswith("_foreach")
+        and name not in ("__setitem__", "index_put_impl_"),
         random_switch=switch,
         writes=writes,
     )
 
 
 _IN_PLACE_DUNDERS = frozenset(
-    f"__i{name}__" for name in "add sub mul truediv div floordiv mod pow matmul and or xor lshift rshift".split()
+    f"__i{name}__"
+    for name in "add sub mul truediv div floordiv mod pow matmul and or xor lshift rshift".split()
 ) | {"__setitem__"}
 
 
@@ -260,7 +305,7 @@ def _is_in_place(name: str) -> bool:
     return name.endswith("_")
 
 
-# --- torch's Python functions ------------------------------------------------------------------------------------------
+# --- torch's Python functions -------------------------------------------------------------------------------
 
 
 def _unwrapped(function: Any) -> list[types.FunctionType]:
@@ -273,25 +318,29 @@ def _unwrapped(function: Any) -> list[types.FunctionType]:
 
 
 def _named_in(function: types.FunctionType, seen: set[types.CodeType]) -> Iterator[str]:
-    """Every name that the code of a torch function uses, those of the torch functions that it calls included."""
+    """Every name that the code of a torch function uses, and those of the torch functions that it calls."""
     if function.__code__ in seen:
         return
     seen.add(function.__code__)
     for name in function.__code__.co_names:
         yield name
         inner = function.__globals__.get(name)
-        if isinstance(inner, types.FunctionType) and inner.__module__.startswith(("torch.nn.functional", "torch._lowrank")):
+        if isinstance(inner, types.FunctionType) and inner.__module__.startswith(
+            ("torch.nn.functional", "torch._lowrank")
+        ):
             for part in _unwrapped(inner):
                 yield from _named_in(part, seen)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _draws(name: str) -> bool:
     return any(_SEEDED in overload.tags for overload in _overloads(name))
 
 
 def _parameters(function: types.FunctionType) -> Iterator[Argument]:
-    for position, parameter in enumerate(inspect.signature(function, follow_wrapped=False).parameters.values()):
+    for position, parameter in enumerate(
+        inspect.signature(function, follow_wrapped=False).parameters.values()
+    ):
         by_position = parameter.kind is not parameter.KEYWORD_ONLY
         default = None if parameter.default is parameter.empty else parameter.default
         yield Argument(position if by_position else None, parameter.name, default)
@@ -323,7 +372,7 @@ def _python_kind(function: types.FunctionType, full_name: str) -> TorchKind:
     )
 
 
-# --- the questions -----------------------------------------------------------------------------------------------------
+# --- the questions ------------------------------------------------------------------------------------------
 
 
 def _resolve(dotted: str) -> Any:
@@ -374,7 +423,9 @@ def _is_tensor_function(function: types.FunctionType, name: str, module: str) ->
     return made_here and not name.startswith("_") and name not in _HELPERS
 
 
-_HELPERS = frozenset({"boolean_dispatch", "handle_torch_function", "assert_int_or_pair", "has_torch_function", "is_tracing"})
+_HELPERS = frozenset(
+    {"boolean_dispatch", "handle_torch_function", "assert_int_or_pair", "has_torch_function", "is_tracing"}
+)
 
 _OPERATOR_MODULES = ("_nn", "_special", "_fft", "_linalg", "_sparse", "_nested")
 
@@ -386,10 +437,11 @@ def _operator_spaces() -> frozenset[Any]:
 
 
 def classify(fn: Any) -> TorchKind | None:
-    """What a torch callable is; None for one that is not torch's (or that the tracer may inline like any Python function).
+    """What a torch callable is; None for one that is not torch's (or that the tracer may inline like any
+    Python function).
 
-    fn: a function of torch, torch.nn.functional, torch.special, torch.linalg, torch.fft, ..., a method descriptor or a Python
-    method of torch.Tensor, or a getter such as `torch.Tensor.T.__get__`.
+    fn: a function of torch, torch.nn.functional, torch.special, torch.linalg, torch.fft, ..., a method
+    descriptor or a Python method of torch.Tensor, or a getter such as `torch.Tensor.T.__get__`.
     """
     if type(fn) not in _callables():  # also keeps the hash of user objects from being asked
         return None
@@ -407,8 +459,9 @@ def _callables() -> frozenset[type]:
     from torch._library.custom_ops import CustomOpDef
 
     return frozenset((
-        types.BuiltinFunctionType, types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
-        types.MethodWrapperType, type, torch._ops.OpOverload, torch._ops.OpOverloadPacket, CustomOpDef,
+        types.BuiltinFunctionType, types.FunctionType, types.MethodDescriptorType,
+        types.WrapperDescriptorType, types.MethodWrapperType, type,
+        torch._ops.OpOverload, torch._ops.OpOverloadPacket, CustomOpDef,
     ))  # fmt: skip
 
 
@@ -428,7 +481,11 @@ def _classify(fn: Any) -> TorchKind | None:
     if isinstance(overload, torch._ops.OpOverload):
         return _schema_kind(overload._opname, str(overload), [overload])
     if isinstance(fn, (types.MethodDescriptorType, types.WrapperDescriptorType)):
-        return tensor_method(fn.__name__) if issubclass(torch.Tensor, fn.__objclass__) and fn.__objclass__ is not object else None
+        return (
+            tensor_method(fn.__name__)
+            if issubclass(torch.Tensor, fn.__objclass__) and fn.__objclass__ is not object
+            else None
+        )
     if isinstance(fn, types.MethodWrapperType):
         return _getter_kind(fn)
     if isinstance(fn, types.FunctionType):
@@ -478,7 +535,7 @@ def _getter_kind(fn: Any) -> TorchKind | None:
 
 @lru_cache(maxsize=4096)
 def tensor_method(name: str) -> TorchKind | None:
-    """The kind of the method torch.Tensor has under this name; None if there is none (or it is an attribute)."""
+    """The kind of the method that torch.Tensor has under this name; None for an attribute or nothing."""
     method = inspect.getattr_static(torch.Tensor, name, None)
     if method is None or not callable(method) and not isinstance(method, (classmethod, staticmethod)):
         return None
@@ -501,8 +558,9 @@ def tensor_method(name: str) -> TorchKind | None:
 def tensor_attribute(name: str) -> str | None:
     """How the tracer answers `tensor.name`.
 
-    "meta": a constant of the metadata; "graph": a node (T, mT, H, mH, real, imag); "state": needs the real tensor (grad, data,
-    grad_fn, _version, is_leaf, ...); None: no attribute of torch.Tensor (a method, an instance attribute, or nothing).
+    "meta": a constant of the metadata; "graph": a node (T, mT, H, mH, real, imag); "state": needs the real
+    tensor (grad, data, grad_fn, _version, is_leaf, ...); None: no attribute of torch.Tensor (a method, an
+    instance attribute, or nothing).
     """
     attribute = inspect.getattr_static(torch.Tensor, name, None)
     if not isinstance(attribute, (types.GetSetDescriptorType, types.MemberDescriptorType, property)):
@@ -520,13 +578,19 @@ def custom_overload(fn: Any) -> Any:
 
 
 def graph_target(fn: Callable[..., Any]) -> tuple[str, Any]:
-    """How a callable that is `in_graph` is written in the graph: ("call_method", name) or ("call_function", callable)."""
+    """How a callable that is `in_graph` is written in the graph: ("call_method", name) or ("call_function",
+    callable).
+    """
     if isinstance(fn, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         return "call_method", fn.__name__
     if isinstance(fn, types.MethodWrapperType):
         return "call_function", fn
     if isinstance(fn, types.FunctionType) and fn.__module__ == "torch._tensor":
-        names = [name for name in (fn.__name__, *_names_of(fn)) if inspect.getattr_static(torch.Tensor, name, None) is fn]
+        names = [
+            name
+            for name in (fn.__name__, *_names_of(fn))
+            if inspect.getattr_static(torch.Tensor, name, None) is fn
+        ]
         if names:
             return "call_method", names[0]
     return "call_function", custom_overload(fn)

@@ -158,6 +158,8 @@ _C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
 
 def has_plain_items(cls: type) -> bool:
     """Whether `x[k]` on an exact `cls` runs C code only and has no effect: no override, no `__missing__`."""
+    if cls in (dict, list, tuple):
+        return True
     return (
         any(static_access.is_subtype(cls, container) for container in _CONTAINERS)
         and type(static_access.type_lookup(cls, "__getitem__")) in _C_METHODS

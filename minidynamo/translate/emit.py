@@ -9,14 +9,14 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
 from ..cache import RERUN, EntryHandle, ResumeFunction
 from ..pycode import expr as E
 from ..pycode.resume import UNBOUND, resume_code
-from ..reasons import SKIP_FOREIGN_FUNCTION, why
+from ..reasons import SKIP_FOREIGN_FUNCTION, SKIP_REBUILD, why
 from ..sources import Source
 from ..variables.base import VariableTracker
 from ..variables.functions import Cell
@@ -51,7 +51,7 @@ class Emitter:
         self.compiled = compiled
         self.loads: list[E.Stmt] = []
         self.body: list[E.Stmt] = []
-        self.filled: list[tuple[Cell, E.Local]] = []
+        self.filled: list[tuple[Cell, E.Local | None]] = []
         self.handles: list[EntryHandle] = []
         self.owned: list[Any] = []
         self.resumes: list[types.CodeType] = []
@@ -111,6 +111,7 @@ class Emitter:
         if isinstance(cell, OutsideCell):
             return self.load(cell.holder) if cell.holder is not None else E.Cell(cell.name)
         if any(own.cell is cell for own in self.capture.cells):
+            self.filled.append((cell, None))
             return E.Cell(cell.name)
         made = self.temporary(E.Call(E.Const(types.CellType)))
         self.filled.append((cell, made))
@@ -119,6 +120,9 @@ class Emitter:
     def require_own_globals(self, scope: Any, name: str) -> None:
         if isinstance(scope, FunctionScope):
             raise SkipFrame(why(SKIP_FOREIGN_FUNCTION, name=name))
+
+    def impossible(self, what: str) -> NoReturn:
+        raise SkipFrame(why(SKIP_REBUILD, what=what))
 
     def temporary(self, value: E.Expr) -> E.Local:
         local = E.Local(self.name())
@@ -143,22 +147,29 @@ class Emitter:
             self.body += [E.At(end.line), E.Return(result)]
         else:
             self.break_(end)
-        graph = self.capture.graph
-        rerunnable = graph is not None and not graph.mutates and not graph.draws_random
-        if call is not None:
-            guarded: E.Stmt = E.Rescue((call,), E.Const(RERUN)) if rerunnable else call
-            self.body[:0] = [E.At(self.capture.first_line), guarded]
+        start = self.start(call)
+        rerunnable = any(isinstance(statement, E.Rescue) for statement in start)
         return Output(
-            (*self.loads, *self.body), tuple(self.handles), tuple(self.owned), tuple(self.resumes), rerunnable
+            (*start, *self.body), tuple(self.handles), tuple(self.owned), tuple(self.resumes), rerunnable
         )
 
-    def graph_call(self) -> E.Stmt | None:
+    def start(self, call: tuple[E.Stmt, ...]) -> list[E.Stmt]:
+        """Loads and the graph call. Nothing has happened when a load fails (a global is gone, a cell is empty), nor when a graph
+        fails that writes nothing and draws no random numbers: then plain Python runs the frame from its beginning (decision 17)."""
+        graph = self.capture.graph
+        harmless = graph is None or not graph.mutates and not graph.draws_random
+        attempt = (*self.loads, *call) if harmless else tuple(self.loads)
+        after = () if harmless else call
+        rescue = [E.Rescue(attempt, E.Const(RERUN))] if attempt else []
+        return [E.At(self.capture.first_line), *rescue, *after]
+
+    def graph_call(self) -> tuple[E.Stmt, ...]:
         graph = self.capture.graph
         if graph is None or self.compiled is None:
-            return None
+            return ()
         self._graph = E.Local("___graph")
         inputs = tuple(self.load(i.source) for i in graph.inputs)
-        return E.Assign(self._graph.name, E.Call(self.handle(self.compiled, len(graph.outputs)), inputs))
+        return (E.Assign(self._graph.name, E.Call(self.handle(self.compiled, len(graph.outputs)), inputs)),)
 
     def handle(self, target: Any, outputs: int = -1) -> E.Const:
         made = EntryHandle(target, outputs)
@@ -167,29 +178,25 @@ class Emitter:
         return E.Const(made)
 
     def fill_cells(self) -> None:
-        """Contents of cells that were made anew; a content may need further cells."""
+        """Cells that are still needed take what the trace left in them: those that were made anew, and the frame's own. A content
+        may need further cells."""
         while self.filled:
             cell, made = self.filled.pop(0)
             if cell.content is not None:
-                self.body.append(E.Effect("STORE_ATTR", "cell_contents", (self.value(cell.content), made)))
-
-    def own_cells(self) -> None:
-        """The frame's own cells take what the trace left in them."""
-        arguments = set(self.code.co_varnames)
-        for variable in self.capture.cells:
-            cell = variable.cell
-            if cell.content is not None:
                 value = self.value(cell.content)
-                if value != E.Deref(cell.name):
+                if made is not None:
+                    self.body.append(E.Effect("STORE_ATTR", "cell_contents", (value, made)))
+                else:
                     self.body.append(E.Effect("STORE_DEREF", cell.name, (value,)))
-            elif cell.name in arguments:
+            elif made is None and cell.name in self.code.co_varnames:  # an argument that was deleted
                 self.body.append(E.Effect("DELETE_DEREF", cell.name, ()))
 
     def break_(self, end: Break) -> None:
         for successor in end.successors:
             for value in (*successor.locals.values(), *successor.stack):
                 self.fixed(value)
-        self.own_cells()
+        for own in self.capture.cells:
+            self.cell(own.cell)
         self.fill_cells()
         self.body.append(E.At(end.where.line))
         if end.branch == "FOR_ITER":
@@ -239,5 +246,3 @@ class Emitter:
 def emit(capture: Capture, code: types.CodeType, compiled: Callable[..., Any] | None) -> Output:
     """Stage 4. `compiled` is what the backend made of the graph, None when nothing was captured."""
     return Emitter(capture, code, compiled).emit()
-
-

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from .. import config
+from ..guards.builder import GuardBuilder
+from ..guards.guard import make_guard
 from ..pycode.lift import lift
 from ..reasons import GENERATOR_CALL, INLINE_DEPTH
 from ..rules.trace_rules import GENERATOR_LIKE
-from ..sources import AttrSource, CellSource, ItemSource
+from ..sources import AttrSource, CellSource, GlobalsSource, ItemSource
 from ..variables.base import VariableTracker
 from ..variables.functions import Cell, FunctionVariable, InnerFunctionVariable, UserFunctionVariable
 from .cells import OutsideCell
@@ -55,6 +57,7 @@ def _scope(tx: InstructionTranslatorBase, fn: FunctionVariable) -> Scope:
     assert isinstance(fn, UserFunctionVariable)
     frame = tx.trace.frame
     if fn.fn.__globals__ is frame.globals:
+        tx.install(make_guard(AttrSource(fn.source, "__globals__"), GuardBuilder.DUPLICATE_INPUT, GlobalsSource()))
         return Scope(frame.globals, frame.builtins)
     return FunctionScope(fn.source, fn.fn.__globals__, fn.fn.__builtins__)
 

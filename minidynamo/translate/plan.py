@@ -24,10 +24,12 @@ class SkipFrame(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """End the graph at an instruction of the root frame. `cause` is where the reason was met, deeper when inlined."""
+    """End the graph at an instruction of the root frame. `cause` is where the reason was met, deeper when inlined; `plain`: that
+    instruction and all that follows is left to plain Python."""
 
     reason: Why
     cause: Where
+    plain: bool = False
 
 
 @dataclass(slots=True)

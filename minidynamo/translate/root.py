@@ -11,20 +11,31 @@ from ..events import Where
 from ..exc import Unsupported
 from ..pycode.canon import CANON
 from ..pycode.instruction import Instruction
-from ..pycode.lift import lift
-from ..pycode.resume import FrameState, ResumePoint, is_resume_code, origin_offset
-from ..reasons import INLINE_BREAK, SKIP_FIRST, SKIP_NO_TENSORS, SKIP_STATE, why
+from ..pycode.lift import CodeIR, lift, slot_names
+from ..pycode.liveness import live_locals
+from ..pycode.resume import FrameState, ResumePoint, is_resume_code, origin_offset, resumable
+from ..reasons import (
+    INLINE_BREAK,
+    SKIP_FIRST,
+    SKIP_LOOP,
+    SKIP_NO_TENSORS,
+    SKIP_RESERVED,
+    SKIP_RESUME,
+    SKIP_STATE,
+    why,
+)
 from ..sources import AttrSource, ClosureSource, FrameValues, LocalSource
 from ..variables.base import VariableTracker
 from ..variables.functions import CellVariable
 from ..variables.opaque import NullVariable, TemporaryVariable
-from . import state
+from . import introspection, state
 from .capture import Break, BrokenOp, Capture, Return, Successor
 from .cells import OutsideCell
 from .handlers.control import CONDITIONAL
 from .handlers.stack import SHUFFLES
 from .handlers.table import HANDLERS
 from .inline import inline_call
+from .loops import in_loop
 from .plan import Decision, Plan, RestartAnalysis, SkipFrame
 from .reach import Reached
 from .scope import Scope
@@ -107,20 +118,33 @@ class InstructionTranslator(InstructionTranslatorBase):
         inst = self.current = self.ir.instructions[self.index]
         covered = bool(self.ir.regions) and self.ir.handler_at(self.index) is not None
         where = self.where()
-        if not covered and inst.opname in CONDITIONAL:
-            return self.branch(decision, where, inst)
-        if not covered and inst.opname == "FOR_ITER":
-            return self.loop(decision, where, inst)
-        if not covered and inst.opname in PLAIN_OPS:
-            ops = self.run_plain()
-            return self.end(decision, where, inst, ops, None, None, (self.successor(),), False)
-        self.rewind()
+        if not covered and not decision.plain:
+            if inst.opname in CONDITIONAL:
+                return self.branch(decision, where, inst)
+            if inst.opname == "FOR_ITER":
+                return self.loop(decision, where, inst)
+            if inst.opname in PLAIN_OPS and not self.looks_at_frame(inst):
+                ops = self.run_plain()
+                return self.end(decision, where, inst, ops, None, None, (self.successor(),), False)
+        self.rewind(decision)
         return self.end(decision, where, inst, (), None, None, (self.successor(),), True)
 
-    def rewind(self) -> None:
-        """A resume function begins at an original instruction; shuffles before the one at hand are done again there."""
-        if not self.ir.is_boundary(self.index):
-            raise SkipFrame(why(SKIP_FIRST, inner=f"{self.current.opname} cannot be resumed at"), self.where())
+    def looks_at_frame(self, inst: Instruction) -> bool:
+        """Is it a call, perhaps of something that looks at this frame?"""
+        operands = PLAIN_OPS[inst.opname][0]
+        if not inst.opname.startswith("CALL"):
+            return False
+        return introspection.may_look(self.code) or introspection.among(self.stack[-operands(inst.arg) :])
+
+    def rewind(self, decision: Decision) -> None:
+        """The rest of the frame, from the instruction at hand on, is left to a resume function. That begins at an original
+        instruction: when the one at hand is a later part of one, the graph ends at the first part instead."""
+        offset = self.current.offset
+        if not resumable(self.code, origin_offset(self.code, offset)):
+            raise SkipFrame(why(SKIP_RESUME, opname=self.current.opname), self.where())
+        first = self.ir.by_offset[offset]
+        if first != self.index:
+            self.trace.plan.decide(first, dataclasses.replace(decision, plain=True))
 
     def run_plain(self) -> tuple[BrokenOp, ...]:
         """The instruction at hand, and those that belong to the same original instruction, run by plain Python."""
@@ -137,7 +161,7 @@ class InstructionTranslator(InstructionTranslatorBase):
 
     def plain_op(self, inst: Instruction) -> BrokenOp:
         if inst.opname not in PLAIN_OPS:
-            raise SkipFrame(why(SKIP_FIRST, inner=f"{inst.opname} inside of another instruction"), self.where())
+            raise SkipFrame(why(SKIP_RESUME, opname=inst.opname), self.where())
         operands, results = (n(inst.arg) if callable(n) else n for n in PLAIN_OPS[inst.opname])
         values = tuple(self.popn(operands))
         names = tuple(self.temporary() for _ in range(results))
@@ -176,17 +200,24 @@ class InstructionTranslator(InstructionTranslatorBase):
             inst = self.ir.instructions[self.index]
             self.index += 1
             if inst.opname not in (*SHUFFLES, "JUMP"):
-                raise SkipFrame(why(SKIP_FIRST, inner=f"{inst.opname} inside of another instruction"), self.where())
+                raise SkipFrame(why(SKIP_RESUME, opname=inst.opname), self.where())
             HANDLERS[inst.opname](self, inst)
         return self.successor()
 
     def successor(self) -> Successor:
-        """The frame as it is now."""
+        """The frame as it is now, without the locals that nobody can read any more. Values from outside stay: plain Python would
+        keep them alive until the function returns."""
         offset = origin_offset(self.code, self.ir.instructions[self.index].offset)
-        kept = dict(self.symbolic_locals)
+        live = live_locals(self.ir)[self.index]
+        all_of_them = introspection.may_look(self.code)
+        kept = {
+            name: value
+            for name, value in self.symbolic_locals.items()
+            if all_of_them or name in live or value.source is not None
+        }
         shape = tuple(not isinstance(value, NullVariable) for value in self.stack)
         values = tuple(value for value in self.stack if not isinstance(value, NullVariable))
-        bound = frozenset(name for name in kept if not name.startswith("___"))
+        bound = frozenset(kept)
         return Successor(ResumePoint((FrameState(offset, shape, bound),)), kept, values)
 
     def end(
@@ -201,7 +232,7 @@ class InstructionTranslator(InstructionTranslatorBase):
         plain: bool,
     ) -> Break:
         if not self.graph.ops and (plain or not self.has_tensors()):
-            raise SkipFrame(why(SKIP_FIRST, inner=str(decision.reason)), decision.cause)
+            raise SkipFrame(why(SKIP_FIRST, inner=str(decision.reason)), decision.cause, self.trace.always())
         return Break(
             decision.reason, where, decision.cause, ops, branch, condition, successors, plain, inst.opname
         )
@@ -223,6 +254,23 @@ def roots(end: Return | Break, cells: tuple[CellVariable, ...]) -> list[Variable
     return values + list(cells)
 
 
+def refuse(code: types.CodeType, ir: CodeIR) -> None:
+    """Raises SkipFrame for code that is never compiled, whatever its values."""
+    if not is_resume_code(code):
+        reserved = [name for name in slot_names(code) if name.startswith("___")]
+        if reserved:
+            raise SkipFrame(why(SKIP_RESERVED, name=reserved[0]))
+    elif in_loop(ir, resumed_at(ir)):
+        raise SkipFrame(why(SKIP_LOOP))
+
+
+def resumed_at(ir: CodeIR) -> int:
+    """Where the prologue of a resume code jumps to: it ends with its only jump."""
+    jump = next(inst for inst in ir.instructions if inst.opname == "JUMP")
+    assert jump.target is not None
+    return jump.target.index
+
+
 def translate(frame: FrameValues, code: types.CodeType) -> Capture:
     """Stage 2: frame values and code to a capture. Raises SkipFrame when the frame is not to be compiled.
 
@@ -233,6 +281,7 @@ def translate(frame: FrameValues, code: types.CodeType) -> Capture:
         raise SkipFrame(why(SKIP_STATE, what=active), mark=False)
     plan = Plan(config.max_restarts)
     ir = lift(code)
+    refuse(code, ir)
     while True:
         trace = Trace(frame, code, ir, plan, inline_call)
         tx = InstructionTranslator(trace)
@@ -241,7 +290,7 @@ def translate(frame: FrameValues, code: types.CodeType) -> Capture:
         except RestartAnalysis:
             continue
         if isinstance(end, Return) and not trace.graph.ops:
-            raise SkipFrame(why(SKIP_NO_TENSORS), mark=False)
+            raise SkipFrame(why(SKIP_NO_TENSORS), mark=trace.always())
         own = tuple(CellVariable(cell) for name, cell in tx.cells.items() if not isinstance(cell, OutsideCell))
         reached = Reached()
         reached.add(roots(end, own if isinstance(end, Break) else ()))

@@ -56,6 +56,10 @@ class Trace:
         if self.steps > config.max_trace_steps:
             raise SkipFrame(why(SKIP_STEPS, limit=config.max_trace_steps))
 
+    def always(self) -> bool:
+        """Whether every trace of this code would go the same way: nothing was looked at."""
+        return not self.guards
+
     def guard_global_state(self) -> None:
         """Metadata depends on grad mode, default dtype and the like: every capture with a tensor operation carries it."""
         self.install(make_guard(StateSource(), GuardBuilder.GLOBAL_STATE))

@@ -100,6 +100,9 @@ class Emitting(Protocol):
     def require_own_globals(self, scope: Any, name: str) -> None:
         """The function `name` can be rebuilt only when `scope` is the frame's own; else the frame is not compiled."""
 
+    def impossible(self, what: str) -> NoReturn:
+        """`what` cannot be rebuilt: the frame is not compiled."""
+
     def temporary(self, value: E.Expr) -> E.Local:
         """Evaluate now, into a fresh local."""
 

@@ -77,7 +77,10 @@ class SequenceVariable(VariableTracker):
 
     def slot_getitem(self, tx: Tracing, key: VariableTracker) -> VariableTracker:
         if isinstance(key, SliceVariable) and key.is_python_constant():
-            picked = self.items[key.as_python_constant()]
+            try:
+                picked = self.items[key.as_python_constant()]
+            except (TypeError, ValueError) as error:
+                tx.fails("subscript", error)
             return self.like(picked, VariableTracker.propagate(self, key))
         if key.is_python_constant() and type(key.as_python_constant()) in (int, bool):
             index = key.as_python_constant()
@@ -87,51 +90,42 @@ class SequenceVariable(VariableTracker):
         return VariableTracker.slot_getitem(self, tx, key)
 
     def slot_contains(self, tx: Tracing, item: VariableTracker) -> bool:
-        items = [i.realize(tx) for i in self.items]
-        if item.is_python_constant() and all(i.is_python_constant() for i in items):
-            return item.as_python_constant() in [i.as_python_constant() for i in items]
-        return VariableTracker.slot_contains(self, tx, item)
+        wanted, items = known_value(tx, item), known_value(tx, self)
+        if UNKNOWN in (wanted, items):
+            return VariableTracker.slot_contains(self, tx, item)
+        return wanted in items
 
     def slot_binary(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
     ) -> VariableTracker | None:
         guards = VariableTracker.propagate(left, right)
-        if symbol == "+" and isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
+        if symbol in ("+", "+=") and isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
             if left.real_type is right.real_type:
                 return left.like([*left.items, *right.items], guards)
             return None
-        if symbol == "*":
+        if symbol in ("*", "*="):
             count = right if left is self else left
-            if count.is_python_constant() and type(count.as_python_constant()) is int:
+            if count.is_python_constant() and type(count.as_python_constant()) in (int, bool):
                 times = count.as_python_constant()
-                if times * len(self.items) <= 10_000:
+                if times * len(self.items) <= LONGEST and abs(times) < sys.maxsize:
                     return self.like(self.items * times, guards)
         return VariableTracker.slot_binary(self, tx, symbol, left, right)
 
     def slot_compare(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
     ) -> VariableTracker | None:
-        if isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
-            left.realize_deep(tx)
-            right.realize_deep(tx)
-            if left.is_python_constant() and right.is_python_constant():
-                value = ConstantVariable.slot_compare(NONE, tx, symbol, left, right)
-                if value is not None:
-                    return value
-        return VariableTracker.slot_compare(self, tx, symbol, left, right)
+        a, b = known_value(tx, left), known_value(tx, right)
+        if UNKNOWN in (a, b):
+            return VariableTracker.slot_compare(self, tx, symbol, left, right)
+        return fold(tx, f"operator {symbol}", lambda *_: COMPARE[symbol](a, b), *known_operands(left, right))
 
     def call_method(
         self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
     ) -> VariableTracker:
-        if name in ("index", "count", "numel") and not kwargs:
-            self.realize_deep(tx)
-            if self.is_python_constant() and all(a.is_python_constant() for a in args):
-                value = self.as_python_constant()
-                try:
-                    result = getattr(value, name)(*[a.as_python_constant() for a in args])
-                except Exception as error:
-                    tx.unsupported(OPERATOR_FAILS, name=f"{self.type_name()}.{name}", error=type(error).__name__)
-                return ConstantVariable(result, guards=VariableTracker.propagate(self, *args))
+        value = known_value(tx, self)
+        values = [known_value(tx, a) for a in args]
+        if name in ("index", "count", "numel") and not kwargs and UNKNOWN not in (value, *values):
+            return fold(tx, f"{self.type_name()}.{name}", lambda *_: getattr(value, name)(*values))
         tx.unsupported(UNSUPPORTED_CALL, name=f"{self.type_name()}.{name}")
 
 

@@ -7,14 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from minidynamo.guards.check_fn import CheckFunctionManager
+from minidynamo.guards.check_fn import CheckFunctionManager, flat_names
 from minidynamo.sources import FrameValues
 
 
 def frame_of(fn, **arguments):
-    """The values of a call of `fn` with these arguments."""
+    """The values of a call of `fn` with these arguments, None for the others."""
     code = fn.__code__
-    return FrameValues(arguments, fn.__globals__, vars(builtins), fn.__closure__, code.co_freevars)
+    values = dict.fromkeys(flat_names(code)) | arguments
+    return FrameValues(values, fn.__globals__, vars(builtins), fn.__closure__, code.co_freevars)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.constants import sources
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,16 +9,19 @@ from minidynamo.guards.order import order
 from minidynamo.guards.rows import GuardRow
 from minidynamo.guards.text import text
 from minidynamo.sources import AttrSource, ItemSource, LocalSource
+from tests.constants import sources
 
 X, Y = LocalSource("x"), LocalSource("y")
 one_path = st.builds(
-    lambda kind, path: GuardRow(kind, path, (1,)), st.sampled_from(["TYPE_MATCH", "LENGTH", "HASATTR"]), sources
+    lambda kind, path: GuardRow(kind, path, (1,)),
+    st.sampled_from(["TYPE_MATCH", "LENGTH", "HASATTR"]),
+    sources,
 )
 two_paths = st.builds(lambda a, b: GuardRow("NO_ALIAS", a, (b,)), sources, sources)
 
 
 @given(st.lists(st.one_of(one_path, two_paths), max_size=12))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_prefixes_go_first_and_nothing_is_lost(rows):
     placed = order(rows)
     assert sorted(map(id, placed)) == sorted(map(id, rows))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 import pytest
-from tests.constants import constants, keys, local_names, sources
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from minidynamo.sources import (
     SizeSource,
     StateSource,
 )
+from tests.constants import constants, keys, local_names, sources
 
 X, Y = LocalSource("x"), LocalSource("y")
 TEMPLATES = ["{0} * 2 <= {1}", "{0} % 8 == 0", "({0} + {1}) // 2 > 1 and {0} != 3", "___max({0}, {1}) < 100"]
@@ -42,17 +42,19 @@ def rows(draw):
 
 
 @given(rows())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_parse_inverts_text(row):
     assert parse(text(row)) == row
 
 
 @given(rows())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_text_names_nothing_but_helpers_and_locals(row):
     known = helpers().keys() | {"___globals", "___builtins", "___closure"}
     names = {node.id for node in ast.walk(ast.parse(text(row))) if isinstance(node, ast.Name)}
-    reserved = {name for name in names if name.startswith("___") and not name[3:].startswith(("stack", "free"))}
+    reserved = {
+        name for name in names if name.startswith("___") and not name[3:].startswith(("stack", "free"))
+    }
     assert reserved <= known
 
 
@@ -105,13 +107,17 @@ def test_a_relation_has_one_normal_form():
     assert text(row) == "___holds(___size(y, 1) * 2 <= ___size(x, 0))"
 
 
-@pytest.mark.parametrize("template", ["print({0})", "{0}.real", "[{0}]", "1 < 2", "{0} if {0} else 1", "{0} +"])
+@pytest.mark.parametrize(
+    "template", ["print({0})", "{0}.real", "[{0}]", "1 < 2", "{0} if {0} else 1", "{0} +"]
+)
 def test_what_is_no_relation_is_refused(template):
     with pytest.raises(exc.InternalError, match="no relation between numbers"):
         relation(template, SizeSource(X, 0))
 
 
-@pytest.mark.parametrize("source", ["x", "f(x)", "x == y == 2", "x.a == 2", "___nothing(x, 1)", "x ==", "x == y"])
+@pytest.mark.parametrize(
+    "source", ["x", "f(x)", "x == y == 2", "x.a == 2", "___nothing(x, 1)", "x ==", "x == y"]
+)
 def test_text_of_no_kind_is_refused(source):
     with pytest.raises(exc.InternalError):
         parse(source)

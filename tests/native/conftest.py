@@ -123,7 +123,7 @@ def python() -> Callable[..., subprocess.CompletedProcess[str]]:
         paths = [str(Path(C.__file__).parents[1]), str(ROOT), os.environ.get("PYTHONPATH", "")]
         program = "import minidynamo._C as C\n" + textwrap.dedent(source)
         done = subprocess.run(
-            [sys.executable, "-X", "faulthandler", "-c", program, *args],
+            [sys.executable, "-P", "-X", "faulthandler", "-c", program, *args],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **environment},
             capture_output=True,
             text=True,

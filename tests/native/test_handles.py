@@ -139,7 +139,7 @@ def failing(kit):
             kit.C.set_rerun_callback(lambda entry, name: self.reports.append((entry, name)))
 
         def graph(self, a):
-            raise self.error
+            raise self.error("why")
 
     return Failing()
 
@@ -155,14 +155,25 @@ def test_a_failed_graph_is_run_again_in_plain_python(kit, failing, how):
     call = kit.optimized(failing.f) if how == "direct" else lambda *a, **k: kit.hooked(failing.f, *a, **k)
     assert call(1, 2, k=4, z=5) == ("eager", 1)
     assert failing.log == [(1, (2,), 4, {"z": 5}, None, False)]
-    assert failing.reports == [(failing.entry, "ZeroDivisionError")]
+    assert failing.reports == [(failing.entry, "ZeroDivisionError: why")]
     with pytest.raises(LookupError, match="eager"):
         call("raise")
     assert len(failing.reports) == 1
     failing.error = KeyError
     assert call(2) == ("eager", 2)
-    assert failing.reports[1:] == [(failing.entry, "KeyError")]
+    assert failing.reports[1:] == [(failing.entry, "KeyError: 'why'")]
     assert kit.counted("reruns") == (3,)
+
+
+def test_an_error_that_cannot_be_printed_is_reported_by_its_type(kit, failing):
+    class Unprintable(Exception):
+        def __str__(self):
+            raise ValueError
+
+    failing.error = Unprintable
+    kit.C.set_convert_frame(lambda *_: pytest.fail("compiled"))
+    assert kit.hooked(failing.f, 1) == ("eager", 1)
+    assert failing.reports == [(failing.entry, "Unprintable")]
 
 
 @pytest.mark.parametrize("hooked", [False, True])

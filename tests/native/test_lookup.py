@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 import weakref
 
@@ -185,6 +186,22 @@ def test_an_entry_that_is_declared_dead_by_its_own_guard_does_not_run(kit):
     assert kit.optimized(old)(1) == "old"
 
 
+@pytest.mark.parametrize("hooked", [False, True])
+def test_the_walk_goes_on_behind_an_entry_that_its_own_guard_took_out(kit, hooked):
+    validity = kit.C.Validity()
+
+    def check(*_):
+        validity.valid = False
+        kit.add(old, twin("D"))  # the invalid entry leaves
+        assert [e.code for e in kit.C.cache_entries(old.__code__)][:2] == [b.code, c.code]
+        return True
+
+    kit.add(old, twin("A"), check, validity=validity)
+    b, c = kit.add(old, twin("B"), kit.never), kit.add(old, twin("C"))
+    assert (kit.hooked(old, 1) if hooked else kit.optimized(old)(1)) == "C"
+    assert len(kit.key.entries) == 3
+
+
 def test_a_raising_guard_is_a_failed_guard(kit):
     def check(a, *_):
         return a.missing
@@ -220,9 +237,12 @@ def test_exceptions_that_are_no_exception_propagate_out_of_guards(kit, error, ho
 
     kit.add(old, twin("A"), check)
     call = old if hooked else kit.optimized(old)
+    thing = object()
+    before = sys.getrefcount(thing)
     for _ in range(100):
         with pytest.raises(error):
-            kit.hooked(call, 1) if hooked else call(1)
+            kit.hooked(call, thing) if hooked else call(thing)
+    assert sys.getrefcount(thing) == before
 
 
 def test_a_guard_whose_answer_has_no_truth_is_a_failed_guard(kit):
@@ -265,9 +285,12 @@ def test_an_error_of_the_compiler_is_the_error_of_the_call(kit):
 
     kit.C.set_convert_frame(convert)
     optimized = kit.optimized(old)
+    thing = object()
+    before = sys.getrefcount(thing)
     for _ in range(200):
         with pytest.raises(LookupError, match="compiler"):
-            optimized(1)
+            optimized(thing)
+    assert sys.getrefcount(thing) == before
     assert kit.counted("converts", "convert_errors") == (200, 200)
 
 
@@ -288,6 +311,15 @@ def test_none_of_the_compiler_means_plain_this_time(kit):
     optimized = kit.optimized(old)
     assert [optimized(1), optimized(1)] == ["old", "old"]
     assert calls == [1, 1] and kit.C.get_mark(old.__code__) == 0
+
+
+def test_notimplemented_of_the_compiler_means_plain_this_time_and_below(kit):
+    calls = []
+    inner = kit.define("def inner(): return active()", active=kit.C.active)
+    outer = kit.define("def outer(): return inner()", inner=inner)
+    kit.C.set_convert_frame(lambda ctx, code, *_: calls.append(code.co_name) or NotImplemented)
+    assert [kit.optimized(outer)() for _ in range(2)] == [None, None]
+    assert calls == ["outer", "outer"] and kit.C.get_mark(outer.__code__) == 0
 
 
 def test_without_a_compiler_a_miss_runs_plain(kit):

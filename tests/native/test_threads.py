@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 import weakref
 
 import pytest
@@ -35,20 +36,16 @@ def in_thread(fn, *args):
 def test_another_thread_sees_no_context_and_does_not_compile(kit):
     f = kit.define("def f(a): return 'old'")
     kit.add(f, kit.define("def f(a): return 'new'"))
-    kit.C.set_convert_frame(lambda *_: pytest.fail("compiled"))
+    compiled = []
+    kit.C.set_convert_frame(lambda ctx, code, *_: compiled.append(code.co_name))
 
     def both():
         mine = f(1)
         theirs = in_thread(lambda: (f(1), kit.C.active(), kit.C.hook_installed()))
         return mine, theirs, f(1)
 
-    for fn in (both, in_thread, threading.Thread.start, threading.Thread.join):
-        kit.C.mark_code(fn.__code__, kit.C.SKIP)
-    before = kit.C.swap_active(kit.ctx)
-    kit.C.set_convert_frame(None)
-    answer = both()
-    kit.C.swap_active(before)
-    assert answer == ("new", ("old", None, True), "new")
+    assert kit.hooked(both) == ("new", ("old", None, True), "new")
+    assert "both" in compiled and "<lambda>" not in compiled and "run" not in compiled
     assert kit.counted("frames_passed") > (0,)
 
 
@@ -180,7 +177,9 @@ def test_fork_while_another_thread_has_a_context(kit):
     thread.start()
     ready.wait()
     installed = kit.C.hook_installed()
-    pid = os.fork()
+    with warnings.catch_warnings():  # forking a process with threads is what this test is about
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
     if pid == 0:
         os._exit(1 if kit.C.hook_installed() else 0)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -275,3 +274,42 @@ def test_weakref_callbacks_that_reset_the_cache(kit):
     assert kit.hooked(f, thing) == "new"
     assert watch() is None and kit.C.cache_entries(f.__code__) == []
     assert kit.hooked(f, thing) is None
+
+
+def test_a_context_as_context_manager(kit):
+    other = kit.C.OptimizeContext(kit.key)
+    with kit.ctx as entered:
+        assert entered is kit.ctx is kit.C.active() and kit.C.hook_installed()
+        with other, kit.ctx:
+            assert kit.C.active() is kit.ctx
+        assert kit.C.active() is kit.ctx
+        with pytest.raises(LookupError), other:
+            raise LookupError
+        assert kit.C.active() is kit.ctx
+    assert kit.C.active() is None and not kit.C.hook_installed()
+    with pytest.raises(RuntimeError, match="more often than it was entered"):
+        kit.ctx.__exit__(None, None, None)
+
+
+def test_one_context_entered_by_two_threads(kit):
+    """Each leaves to what was active in itself."""
+    outer = kit.C.OptimizeContext(kit.key)
+    inside, leave = threading.Event(), threading.Event()
+    seen = []
+
+    def work():
+        with outer, kit.ctx:
+            inside.set()
+            leave.wait()
+        seen.append(kit.C.active())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait()
+    with kit.ctx:
+        pass
+    seen.append(kit.C.active())
+    with kit.ctx:
+        leave.set()
+        thread.join()
+    assert seen == [None, None] and kit.C.active() is None

@@ -1,8 +1,11 @@
 """Functions of many shapes, each with arguments to call it with.
 
-Results are plain data (compared by `==` and by type), so are the arguments, which are copied before each call and compared after it too.
+Results are plain data (compared by `==` and by type), so are the arguments, which are copied before each call
+and compared after it too.
 """
 
+# ruff: noqa: B002, B007, B023, B904, C408, C416, F821, PIE800, UP031
+# What the linter would rather not see is what these functions are for.
 from __future__ import annotations
 
 import contextlib
@@ -38,7 +41,7 @@ def made(*inputs: tuple[Any, ...]) -> Callable[[Any], Any]:
     return register
 
 
-# helpers of the functions below -----------------------------------------------------------------------------------------------
+# helpers of the functions below -----------------------------------------------------------------------------
 class Box:
     label = "box"
 
@@ -129,7 +132,7 @@ def handled_name() -> str | None:
 
 counter = 0
 
-# expressions ------------------------------------------------------------------------------------------------------------------
+# expressions ------------------------------------------------------------------------------------------------
 NUMBERS = (5, 3), (-7, 2), (2.5, 4)
 INTS = (5, 3), (-7, 2)
 
@@ -275,7 +278,7 @@ def lambdas(x):
     return add(x), add(x, 1, 5, d=6, z=7), (lambda: x)()
 
 
-# calls ------------------------------------------------------------------------------------------------------------------------
+# calls ------------------------------------------------------------------------------------------------------
 @case((5, 3))
 def calls(x, y):
     return max(x, y), dict(a=x, b=y), int("7"), sorted([y, x], key=lambda v: -v), print.__name__
@@ -283,12 +286,25 @@ def calls(x, y):
 
 @case((5, 3))
 def method_calls(x, y):
-    return Box(x).add(y), Box(x).add(y, scale=2), Sub(x).add(y), Box.of(x).value, Box.plus(x, y), Box(x).double
+    return (
+        Box(x).add(y),
+        Box(x).add(y, scale=2),
+        Sub(x).add(y),
+        Box.of(x).value,
+        Box.plus(x, y),
+        Box(x).double,
+    )
 
 
 @case(([1, 2], {"scale": 3}))
 def star_calls(args, kwargs):
-    return max(*args), Box(1).add(args[0], **kwargs), dict(**kwargs), Box.plus(*args), max(*args, *args, key=lambda v: -v)
+    return (
+        max(*args),
+        Box(1).add(args[0], **kwargs),
+        dict(**kwargs),
+        Box.plus(*args),
+        max(*args, *args, key=lambda v: -v),
+    )
 
 
 @case(({"a": 1}, {"a": 2}))
@@ -332,7 +348,14 @@ def nested_calls(x):
 
 @case(([3, 1, 2],))
 def builtins_mix(v):
-    return list(zip(v, reversed(v), strict=True)), list(enumerate(v)), list(map(str, v)), list(filter(None, v)), any(v), sum(v)
+    return (
+        list(zip(v, reversed(v), strict=True)),
+        list(enumerate(v)),
+        list(map(str, v)),
+        list(filter(None, v)),
+        any(v),
+        sum(v),
+    )
 
 
 @case((3,))
@@ -346,7 +369,7 @@ def recursion(n):
     return 1 if n <= 0 else n * recursion(n - 1)
 
 
-# unpacking --------------------------------------------------------------------------------------------------------------------
+# unpacking --------------------------------------------------------------------------------------------------
 @case(((1, 2),), ((1, 2, 3),), ((1,),), (5,))
 def unpack(pair):
     a, b = pair
@@ -378,7 +401,7 @@ def loop_unpack(d):
     return out
 
 
-# loops ------------------------------------------------------------------------------------------------------------------------
+# loops ------------------------------------------------------------------------------------------------------
 @case((9, 2), (0, 1))
 def for_loop(n, y):
     total = 0
@@ -503,7 +526,7 @@ def deque_rotate(n):
     return list(d)
 
 
-# comprehensions ---------------------------------------------------------------------------------------------------------------
+# comprehensions ---------------------------------------------------------------------------------------------
 @case((4, 2))
 def comprehensions(n, y):
     return [i * y for i in range(n) if i], {i: j for i, j in enumerate("ab")}, {i % 2 for i in range(n)}
@@ -511,7 +534,9 @@ def comprehensions(n, y):
 
 @case((3, 2))
 def nested_comprehensions(n, m):
-    return [[i + j for j in range(m)] for i in range(n)], [(i, j) for i in range(n) for j in range(m) if i != j]
+    return [[i + j for j in range(m)] for i in range(n)], [
+        (i, j) for i in range(n) for j in range(m) if i != j
+    ]
 
 
 @case((3,))
@@ -556,7 +581,7 @@ def comprehension_unbound_before(rows):
     return flat, cell
 
 
-# closures ---------------------------------------------------------------------------------------------------------------------
+# closures ---------------------------------------------------------------------------------------------------
 @case((3,))
 def closure_counter(n):
     count = 0
@@ -707,7 +732,7 @@ def method_super_captured():
     return call
 
 
-# classes ----------------------------------------------------------------------------------------------------------------------
+# classes ----------------------------------------------------------------------------------------------------
 @case((3,))
 def local_class(x):
     class Local(Box):
@@ -769,7 +794,7 @@ def named_tuples(x):
     return p == (x, 3), q.y, [*p], Shape("sq", 2) == Shape("sq", x), OrderedDict(a=1)["a"]
 
 
-# exceptions -------------------------------------------------------------------------------------------------------------------
+# exceptions -------------------------------------------------------------------------------------------------
 @case((5, 3), (5, 0))
 def try_except(x, y):
     try:
@@ -881,7 +906,7 @@ def bare_raise_uncaught(x):
 
 @case(())
 def raise_without_active():
-    raise  # noqa: PLE0704
+    raise
 
 
 @case((1,), (0,))
@@ -990,17 +1015,13 @@ def deleted_local(x):
 
 @case((1,))
 def missing_global(x):
-    return x + not_defined_anywhere  # noqa: F821
+    return x + not_defined_anywhere
 
 
 @case(([],), ([1],))
 def error_line(x):
     y = 1
-    z = y + x[
-        0
-    ] + len(
-        x
-    )
+    z = y + x[0] + len(x)
     return z
 
 
@@ -1074,7 +1095,7 @@ def exception_kept(x):
     except KeyError as error:
         kept = error
     try:
-        return error  # noqa: F821
+        return error
     except UnboundLocalError as unbound:
         return type(kept).__name__, type(unbound).__name__
 
@@ -1090,7 +1111,7 @@ def base_exceptions(x):
         return type(error).__name__, error.args
 
 
-# with -------------------------------------------------------------------------------------------------------------------------
+# with -------------------------------------------------------------------------------------------------------
 @case(([],))
 def with_plain(log):
     with Manager(log) as name:
@@ -1211,8 +1232,19 @@ def with_item_target(log):
     return log
 
 
-# match ------------------------------------------------------------------------------------------------------------------------
-@case((1,), ("x",), ([1, 2],), ([1, 2, 3, 4],), ({"k": 1, "z": 2},), (Shape("sq", 3),), (Shape("ci", 3),), (Point(0, 4),), (None,), (7.5,))
+# match ------------------------------------------------------------------------------------------------------
+@case(
+    (1,),
+    ("x",),
+    ([1, 2],),
+    ([1, 2, 3, 4],),
+    ({"k": 1, "z": 2},),
+    (Shape("sq", 3),),
+    (Shape("ci", 3),),
+    (Point(0, 4),),
+    (None,),
+    (7.5,),
+)
 def match_statement(x):
     match x:
         case 1 | 2:
@@ -1251,7 +1283,7 @@ def match_values(x, y):
     return r
 
 
-# names and imports ------------------------------------------------------------------------------------------------------------
+# names and imports ------------------------------------------------------------------------------------------
 @case((3,))
 def global_counter(n):
     global counter
@@ -1323,7 +1355,11 @@ def _wide(count: int) -> Callable[..., Any]:
     """A function with so many locals and constants that its instructions need EXTENDED_ARG."""
     lines = ["def wide(x):"]
     lines += [f"    v{n} = x + {n + 1000}" for n in range(count)]
-    lines += ["    total = 0", "    for i in range(3):", f"        if i < x: total += v{count - 1} * v{count - 2}"]
+    lines += [
+        "    total = 0",
+        "    for i in range(3):",
+        f"        if i < x: total += v{count - 1} * v{count - 2}",
+    ]
     lines += [f"        total -= v{n}" for n in range(0, count, 3)]
     lines += ["    return total, [v0 for _ in 'ab']"]
     names: dict[str, Any] = {}
@@ -1339,8 +1375,16 @@ def _wide_closure(count: int) -> Callable[..., Any]:
     """A function whose free variables have slot numbers on both sides of 255."""
     lines = ["def outer():", "    one, two, three, four = 1, 2, 3, 4", "    def wide_closure(x):"]
     lines += [f"        v{n} = x" for n in range(count)]
-    lines += ["        out = []", "        for i in range(2):", "            out.append(max(one, two * i) + (lambda: three + four)())"]
-    lines += ["        two_ = (one, two, three, four)", f"        return out, two_, v{count - 1}", "    return wide_closure"]
+    lines += [
+        "        out = []",
+        "        for i in range(2):",
+        "            out.append(max(one, two * i) + (lambda: three + four)())",
+    ]
+    lines += [
+        "        two_ = (one, two, three, four)",
+        f"        return out, two_, v{count - 1}",
+        "    return wide_closure",
+    ]
     names: dict[str, Any] = {}
     exec(compile("\n".join(lines), __file__, "exec"), names)
     function: Callable[..., Any] = names["outer"]()

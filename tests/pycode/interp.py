@@ -1,7 +1,7 @@
 """A small interpreter of the canonical instructions: one handler each, no version checks.
 
-It is the oracle that brings a function to any instruction, with the stack that CPython would have there. The handlers say in Python what
-the rows of `minidynamo.pycode.canon` say in words.
+It is the oracle that brings a function to any instruction, with the stack that CPython would have there. The
+handlers say in Python what the rows of `minidynamo.pycode.canon` say in words.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Callable
+from functools import cache
 from inspect import signature
 from types import CellType, FunctionType
 from typing import Any
@@ -44,7 +45,8 @@ def op(*names: str) -> Callable[[Any], Any]:
 
 
 class Frame:
-    """A function being interpreted. `slots` maps names to values, or to cell objects for cell and free variables."""
+    """A function being interpreted. `slots` maps names to values, or to cell objects for cell and free
+    variables."""
 
     def __init__(self, function: FunctionType, slots: dict[str, Any]) -> None:
         self.function, self.slots = function, slots
@@ -150,7 +152,9 @@ def _(f, i):
 @op("LOAD_FAST")
 def _(f, i):
     if i.arg not in f.slots:
-        raise UnboundLocalError(f"cannot access local variable '{i.arg}' where it is not associated with a value")
+        raise UnboundLocalError(
+            f"cannot access local variable '{i.arg}' where it is not associated with a value"
+        )
     f.push(f.slots[i.arg])
 
 
@@ -171,7 +175,9 @@ def _(f, i):
 @op("DELETE_FAST")
 def _(f, i):
     if i.arg not in f.slots:
-        raise UnboundLocalError(f"cannot access local variable '{i.arg}' where it is not associated with a value")
+        raise UnboundLocalError(
+            f"cannot access local variable '{i.arg}' where it is not associated with a value"
+        )
     del f.slots[i.arg]
 
 
@@ -208,17 +214,12 @@ def _(f, i):
 
 def contents(f: Frame, name: str) -> CellType:
     cell = f.slots[name]
-    try:
-        cell.cell_contents
-    except ValueError:
-        if name in f.function.__code__.co_freevars:
-            raise NameError(
-                f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
-            ) from None
-        raise UnboundLocalError(
-            f"cannot access local variable '{name}' where it is not associated with a value"
-        ) from None
-    return cell
+    if cell != CellType():  # it is not empty
+        return cell
+    where = "where it is not associated with a value"
+    if name in f.function.__code__.co_freevars:
+        raise NameError(f"cannot access free variable '{name}' {where} in enclosing scope")
+    raise UnboundLocalError(f"cannot access local variable '{name}' {where}")
 
 
 @op("LOAD_DEREF")
@@ -274,7 +275,9 @@ def _(f, i):
     value = f.pop()
     if not hasattr(type(value), i.arg):
         kind = type(value).__name__
-        raise TypeError(f"'{kind}' object does not support the context manager protocol (missed {i.arg} method)")
+        raise TypeError(
+            f"'{kind}' object does not support the context manager protocol (missed {i.arg} method)"
+        )
     f.push(getattr(type(value), i.arg).__get__(value))
 
 
@@ -313,8 +316,8 @@ def _(f, i):
 
 
 _names = {
-    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
-    "<<": "lshift", ">>": "rshift", "&": "and", "|": "or", "^": "xor",
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow",
+    "@": "matmul", "<<": "lshift", ">>": "rshift", "&": "and", "|": "or", "^": "xor",
 }  # fmt: skip
 BINARY = {symbol: getattr(operator, f"__{name}__") for symbol, name in _names.items()}
 BINARY |= {f"{symbol}=": getattr(operator, f"__i{name}__") for symbol, name in _names.items()}
@@ -468,29 +471,28 @@ def _(f, i):
     f.stack[-i.arg][key] = value
 
 
+@cache
+def unpacker(targets: str) -> Callable[[Any], list[Any]]:
+    """What unpacks a value into such targets, with CPython's own words when it fails."""
+    names: dict[str, Any] = {}
+    values = targets.replace("*", "")
+    exec(f"def unpack(value):\n    [{targets}] = value\n    return [{values}]", names)
+    function: Callable[[Any], list[Any]] = names["unpack"]
+    return function
+
+
 @op("UNPACK_SEQUENCE")
 def _(f, i):
-    values = []
-    source = f.pop()
-    if not hasattr(source, "__iter__"):
-        raise TypeError(f"cannot unpack non-iterable {type(source).__name__} object")
-    for value in source:
-        if len(values) == i.arg:
-            raise ValueError(f"too many values to unpack (expected {i.arg})")
-        values.append(value)
-    if len(values) < i.arg:
-        raise ValueError(f"not enough values to unpack (expected {i.arg}, got {len(values)})")
-    f.stack.extend(reversed(values))
+    targets = ", ".join(f"t{number}" for number in range(i.arg))
+    f.stack.extend(reversed(unpacker(targets)(f.pop())))
 
 
 @op("UNPACK_EX")
 def _(f, i):
     before, after = i.arg & 255, i.arg >> 8
-    values = list(f.pop())
-    if len(values) < before + after:
-        raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(values)})")
-    middle = values[before : len(values) - after]
-    f.stack.extend(reversed([*values[:before], middle, *values[len(values) - after :]]))
+    names = [f"t{number}" for number in range(before + after)]
+    targets = ", ".join([*names[:before], "*rest", *names[before:]])
+    f.stack.extend(reversed(unpacker(targets)(f.pop())))
 
 
 @op("GET_LEN")
@@ -662,11 +664,14 @@ def _(f, i):
 
 
 def leaves(error: BaseException) -> list[BaseException]:
-    return [x for e in error.exceptions for x in leaves(e)] if isinstance(error, BaseExceptionGroup) else [error]
+    return (
+        [x for e in error.exceptions for x in leaves(e)] if isinstance(error, BaseExceptionGroup) else [error]
+    )
 
 
 def prep_reraise_star(original: BaseException, errors: list[BaseException | None]) -> BaseException | None:
-    """What an except* statement raises at its end: the unhandled rest of the group and what its bodies raised."""
+    """What an except* statement raises at its end: the unhandled rest of the group and what its bodies
+    raised."""
     left = [error for error in errors if error is not None]
     if not left:
         return None
@@ -675,7 +680,11 @@ def prep_reraise_star(original: BaseException, errors: list[BaseException | None
     known = {id(x) for x in leaves(original)}
     again = {id(x) for e in left if {id(x) for x in leaves(e)} <= known for x in leaves(e)}
     raised = [e for e in left if not {id(x) for x in leaves(e)} <= known]
-    rest = original.split(lambda e: not isinstance(e, BaseExceptionGroup) and id(e) in again)[0] if again else None
+    rest = (
+        original.split(lambda e: not isinstance(e, BaseExceptionGroup) and id(e) in again)[0]
+        if again
+        else None
+    )
     if not raised:
         return rest
     return BaseExceptionGroup("", [*raised, rest] if rest is not None else raised)
@@ -699,7 +708,8 @@ def _(f, i):
 def _(f, i):
     module = f.stack[-1]
     if not hasattr(module, i.arg):
-        raise ImportError(f"cannot import name {i.arg!r} from {module.__name__!r} ({module.__file__})")
+        place = getattr(module, "__file__", "unknown location")
+        raise ImportError(f"cannot import name {i.arg!r} from {module.__name__!r} ({place})")
     f.push(getattr(module, i.arg))
 
 

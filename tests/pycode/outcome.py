@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result (with its types) or an exception (with its chain), the arguments afterwards, and the lines of the traceback.
+    """A result (with its types) or an exception (with its chain), the arguments afterwards, and the lines of
+    the traceback.
 
     `lines` are (function name, line) of the frames of the program, without those of the test's own machinery.
     """
@@ -19,6 +20,7 @@ class Outcome:
     result: Any
     args: Any
     lines: tuple[tuple[str, int | None], ...] = ()
+    error: BaseException | None = field(default=None, compare=False)
 
 
 def plain(value: Any) -> Any:
@@ -55,8 +57,10 @@ def outcome(run: Callable[..., Any], args: Any, hidden: frozenset[str] = frozens
         result = run(*args)
     except BaseException as error:
         frames = traceback.extract_tb(error.__traceback__)
-        lines = tuple((f.name, f.lineno) for f in frames if f.filename not in hidden and f.filename != __file__)
-        return Outcome(chain(error), plain(args), lines)
+        lines = tuple(
+            (f.name, f.lineno) for f in frames if f.filename not in hidden and f.filename != __file__
+        )
+        return Outcome(chain(error), plain(args), lines, error)
     return Outcome(plain(result), plain(args))
 
 

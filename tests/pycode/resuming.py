@@ -1,4 +1,5 @@
-"""Bringing a function to one of its instructions with the interpreter, and continuing it there with a resume code."""
+"""Bringing a function to one of its instructions with the interpreter, and continuing it there with a resume
+code."""
 
 from __future__ import annotations
 
@@ -8,14 +9,15 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from minidynamo.pycode.resume import UNBOUND, FrameState, ResumeCode, resumable, resume_code
-
 from tests.pycode import interp, outcome
 
-MACHINERY = frozenset({interp.__file__, outcome.__file__, __file__})  # files whose frames are no part of a program
+# Files whose frames are no part of a program.
+MACHINERY = frozenset({interp.__file__, outcome.__file__, __file__})
 
 
 def stops(function: FunctionType, args: tuple[Any, ...], visits: int = 2) -> Iterator[tuple[int, int]]:
-    """(steps from the beginning, offset) of each instruction that can be continued at, on its first `visits` visits."""
+    """(steps from the beginning, offset) of each instruction that can be continued at, on its first `visits`
+    visits."""
     frame = interp.begin(function, args)
     seen: collections.Counter[int] = collections.Counter()
     steps = 0
@@ -27,7 +29,7 @@ def stops(function: FunctionType, args: tuple[Any, ...], visits: int = 2) -> Ite
             seen[instruction.offset] += 1
         try:
             frame.step()
-        except BaseException:  # noqa: BLE001  the end of the function, whatever it is
+        except BaseException:
             return
         steps += 1
 
@@ -67,6 +69,9 @@ def function_of(code: CodeType, like: FunctionType) -> FunctionType:
 def continued(frame: interp.Frame) -> tuple[Callable[..., Any], ResumeCode]:
     """What runs the rest of the frame, whatever it is called with."""
     made = resume_code(frame.function.__code__, state_of(frame))
-    function = function_of(made.code, frame.function)
-    values = values_for(made.params, frame)
-    return lambda *args: function(*values), made
+    return given(function_of(made.code, frame.function), values_for(made.params, frame)), made
+
+
+def given(function: FunctionType, values: list[Any]) -> Callable[..., Any]:
+    """What calls the function with these values, whatever it is called with itself."""
+    return lambda *args: function(*values)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sysconfig
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 LEFT_OUT = frozenset({"site-packages", "lib2to3", "dist-packages"})
 # Few files, many features: async code, match, class bodies, large functions, generators.
-SAMPLE = """argparse.py ast.py asyncio/base_events.py asyncio/taskgroups.py contextlib.py dataclasses.py enum.py functools.py
-inspect.py typing.py traceback.py _pydecimal.py tokenize.py""".split()
+SAMPLE = """argparse.py ast.py asyncio/base_events.py asyncio/taskgroups.py contextlib.py dataclasses.py
+enum.py functools.py inspect.py typing.py traceback.py _pydecimal.py tokenize.py""".split()
 
 
 def nested(code: CodeType) -> Iterator[CodeType]:
@@ -36,6 +37,7 @@ def compiled(path: Path) -> Iterator[CodeType]:
     yield from nested(code)
 
 
+@cache
 def sample() -> list[CodeType]:
     """A few thousand code objects."""
     return [code for name in SAMPLE for code in compiled(LIBRARY / name)]

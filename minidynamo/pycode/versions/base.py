@@ -207,10 +207,18 @@ def attribute(name: str, null: Steps, shift: int) -> Rule:
     return rule
 
 
+def without(table: Mapping[str, Any], names: str) -> dict[str, Any]:
+    """An older version's table without these rows (names separated by blanks); KeyError if one is missing."""
+    rest = dict(table)
+    for name in names.split():
+        del rest[name]
+    return rest
+
+
 COMMON: dict[str, Rule] = {
     **{
         name: plain(name)
-        for name in """POP_TOP PUSH_NULL LOAD_BUILD_CLASS LOAD_LOCALS SETUP_ANNOTATIONS BINARY_SUBSCR
+        for name in """POP_TOP PUSH_NULL LOAD_BUILD_CLASS SETUP_ANNOTATIONS BINARY_SUBSCR
         STORE_SUBSCR DELETE_SUBSCR UNARY_NEGATIVE UNARY_INVERT UNARY_NOT GET_ITER
         RETURN_VALUE GET_LEN PUSH_EXC_INFO POP_EXCEPT CHECK_EXC_MATCH CHECK_EG_MATCH
         BEFORE_WITH BEFORE_ASYNC_WITH MATCH_MAPPING MATCH_SEQUENCE MATCH_KEYS

@@ -31,6 +31,7 @@ from .base import (
     prefix,
     slot,
     steps,
+    without,
 )
 
 
@@ -96,7 +97,7 @@ def emit_call_kw(arg: Any) -> Steps:
     return (("KW_NAMES", names), ("PRECALL", number), ("CALL", number))
 
 
-EMITTERS: dict[str, Emitter] = EMIT | {
+EMITTERS: dict[str, Emitter] = without(EMIT, "CALL_INTRINSIC_1 CALL_INTRINSIC_2") | {
     "LOAD_ATTR": emit_same("LOAD_ATTR"),
     "CALL": emit_call,
     "CALL_KW": emit_call_kw,
@@ -112,8 +113,6 @@ EMITTERS: dict[str, Emitter] = EMIT | {
         for test in ("TRUE", "FALSE", "NONE", "NOT_NONE")
     },
 }
-for _missing in ("CALL_INTRINSIC_1", "CALL_INTRINSIC_2"):
-    del EMITTERS[_missing]
 
 VERSION = Version(
     rules=RULES,

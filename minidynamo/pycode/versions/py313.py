@@ -24,6 +24,7 @@ from .base import (
     nothing,
     plain,
     prefix,
+    without,
 )
 
 
@@ -56,8 +57,8 @@ def call_kw(arg: int, operands: Operands) -> Steps:
     return (("CALL_KW", arg),)
 
 
-_REMOVED = ("FORMAT_VALUE", "KW_NAMES", "LOAD_CLOSURE")
-RULES: dict[str, Rule] = {name: rule for name, rule in py312.RULES.items() if name not in _REMOVED} | {
+_REMOVED = "FORMAT_VALUE KW_NAMES LOAD_CLOSURE"
+RULES: dict[str, Rule] = without(py312.RULES, _REMOVED) | {
     "LOAD_GLOBAL": global_null_last,
     "LOAD_ATTR": attribute("LOAD_ATTR", NULL_ABOVE, 1),
     "LOAD_SUPER_ATTR": attribute("LOAD_SUPER_ATTR", NULL_ABOVE, 2),

@@ -19,6 +19,7 @@ from .base import (
     nothing,
     plain,
     steps,
+    without,
 )
 
 _COMMON_CONSTANTS: list[Any] = getattr(opcode, "_common_constants", [])
@@ -40,11 +41,8 @@ def load_special(arg: int, operands: Operands) -> Steps:
     return (("LOAD_SPECIAL", _SPECIAL_METHODS[arg]), *NULL_ABOVE)
 
 
-_REMOVED = frozenset(
-    """LOAD_ASSERTION_ERROR BUILD_CONST_KEY_MAP BINARY_SUBSCR BEFORE_WITH BEFORE_ASYNC_WITH
-    RETURN_CONST""".split()
-)
-RULES: dict[str, Rule] = {name: rule for name, rule in py313.RULES.items() if name not in _REMOVED} | {
+_REMOVED = "LOAD_ASSERTION_ERROR BUILD_CONST_KEY_MAP BINARY_SUBSCR BEFORE_WITH BEFORE_ASYNC_WITH RETURN_CONST"
+RULES: dict[str, Rule] = without(py313.RULES, _REMOVED) | {
     "LOAD_FAST_BORROW": py313.load_fast,
     "LOAD_FAST_BORROW_LOAD_FAST_BORROW": py313.load_load,
     "LOAD_SMALL_INT": load_small_int,
@@ -70,10 +68,13 @@ EMITTERS: dict[str, Emitter] = py313.EMITTERS | {
     "CALL_FUNCTION_EX": emit_call_function_ex,
 }
 
+NO_LONGER_PSEUDO = {"LOAD_METHOD", "LOAD_SUPER_METHOD", "LOAD_ZERO_SUPER_ATTR", "LOAD_ZERO_SUPER_METHOD"}
+NEW_PSEUDO = {"JUMP_IF_FALSE", "JUMP_IF_TRUE", "ANNOTATIONS_PLACEHOLDER"}
+
 VERSION = replace(
     py313.VERSION,
     rules=RULES,
-    internal=py313.VERSION.internal | {"JUMP_IF_FALSE", "JUMP_IF_TRUE", "ANNOTATIONS_PLACEHOLDER"},
+    internal=py313.VERSION.internal - NO_LONGER_PSEUDO | NEW_PSEUDO,
     emit=EMITTERS,
     loop_end=("END_FOR", "POP_ITER"),
     slot_pairs=py313.VERSION.slot_pairs | {"LOAD_FAST_BORROW_LOAD_FAST_BORROW"},

@@ -1,0 +1,349 @@
+"""Instances of user-defined classes: attributes are found as `object.__getattribute__` finds them, special methods are
+inlined. Nothing of the user's runs while tracing."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, NoReturn
+
+from ..guards.builder import GuardBuilder
+from ..guards.guard import make_guard
+from ..pycode import expr as E
+from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS, STORE
+from ..sources import AttrSource, Source
+from ..static_access import instance_dict, type_lookup
+from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
+from .constant import ConstantVariable
+from .lazy import LazyVariable
+from .registry import wraps_if
+
+MISSING = object()
+SLOT = (types.MemberDescriptorType,)
+FORWARD = {
+    "+": "__add__",
+    "-": "__sub__",
+    "*": "__mul__",
+    "/": "__truediv__",
+    "//": "__floordiv__",
+    "%": "__mod__",
+    "**": "__pow__",
+    "@": "__matmul__",
+    "<<": "__lshift__",
+    ">>": "__rshift__",
+    "&": "__and__",
+    "|": "__or__",
+    "^": "__xor__",
+}
+COMPARE = {"<": "__lt__", "<=": "__le__", "==": "__eq__", "!=": "__ne__", ">": "__gt__", ">=": "__ge__"}
+SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
+
+
+def has_plain_attributes(cls: type) -> bool:
+    """Reading attributes of instances runs no code but descriptors and `__getattr__`."""
+    return type_lookup(cls, "__getattribute__") is object.__getattribute__
+
+
+class UserObject(VariableTracker):
+    """What existing and new instances share. Subclasses say where attribute values and class attributes come from."""
+
+    __slots__ = ("cls",)
+    mutable = True
+
+    def __init__(self, cls: type, source: Source | None = None, guards: Provenance = NO_GUARDS) -> None:
+        super().__init__(source, guards)
+        self.cls = cls
+
+    def python_type(self) -> type:
+        return self.cls
+
+    # --- where things are -----------------------------------------------------------------------------------------------
+    def own_attribute(self, tx: Tracing, name: str) -> VariableTracker | None:
+        """The value in the instance dictionary or slot, as the trace left it; None when it is not there."""
+        raise NotImplementedError
+
+    def class_source(self, tx: Tracing, name: str) -> Source:
+        """A source of what the class has under `name` (raw, no descriptor run), guarded not to be shadowed."""
+        raise NotImplementedError
+
+    # --- attributes ------------------------------------------------------------------------------------------------------
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        """CPython: PyObject_GenericGetAttr, then the class's `__getattr__`."""
+        if name == "__class__":
+            return self.class_variable(tx)
+        raw = type_lookup(self.cls, name, MISSING)
+        if raw is not MISSING and is_data_descriptor(raw) and not isinstance(raw, SLOT):
+            return self.read_descriptor(tx, name, raw)
+        own = self.own_attribute(tx, name)
+        if own is not None:
+            return own
+        if raw is not MISSING and not isinstance(raw, SLOT):
+            return self.read_descriptor(tx, name, raw)
+        fallback = type_lookup(self.cls, "__getattr__", None)
+        if isinstance(fallback, types.FunctionType):
+            return self.call_special(tx, "__getattr__", [ConstantVariable(name)])
+        tx.unsupported(OPERATOR_FAILS, name=f"attribute {name} of {self.type_name()}", error="AttributeError")
+
+    def read_descriptor(self, tx: Tracing, name: str, raw: Any) -> VariableTracker:
+        """What the class attribute `raw` gives on this instance."""
+        kind = type(raw)
+        if kind is types.FunctionType:
+            return UserMethodVariable(tx.wrap(raw, self.class_source(tx, name)), self, name)
+        if kind is property:
+            if type(raw.fget) is not types.FunctionType:
+                self.refuse(tx, f"property {name}")
+            source = AttrSource(self.class_source(tx, name), "fget")
+            return tx.call(tx.wrap(raw.fget, source), [self], {})
+        if kind is staticmethod:
+            return tx.wrap(raw.__func__, AttrSource(self.class_source(tx, name), "__func__"))
+        if kind is classmethod:
+            source = AttrSource(self.class_source(tx, name), "__func__")
+            return UserMethodVariable(tx.wrap(raw.__func__, source), self.class_variable(tx), name)
+        if type_lookup(kind, "__get__", None) is None:
+            return LazyVariable(raw, self.class_source(tx, name))
+        self.refuse(tx, f"descriptor {name}")
+
+    def setattr(self, tx: Tracing, name: str, value: VariableTracker) -> None:
+        """CPython: PyObject_GenericSetAttr. A class with `__setattr__` of its own is left to plain Python."""
+        raw = type_lookup(self.cls, name, MISSING)
+        if type_lookup(self.cls, "__setattr__") is not object.__setattr__:
+            tx.unsupported(STORE, operation="attribute assignment", what=f"a {self.type_name()} with __setattr__")
+        if type(raw) is property:
+            if type(raw.fset) is not types.FunctionType:
+                self.refuse(tx, f"property {name}")
+            tx.call(tx.wrap(raw.fset, AttrSource(self.class_source(tx, name), "fset")), [self, value], {})
+        elif raw is not MISSING and is_data_descriptor(raw) and not isinstance(raw, SLOT):
+            self.refuse(tx, f"descriptor {name}")
+        else:
+            self.store(tx, name, value)
+
+    def store(self, tx: Tracing, name: str, value: VariableTracker) -> None:
+        """Put a value into the instance."""
+        raise NotImplementedError
+
+    def class_variable(self, tx: Tracing) -> VariableTracker:
+        raise NotImplementedError
+
+    def refuse(self, tx: Tracing, operation: str) -> NoReturn:
+        tx.unsupported(OPAQUE_VALUE, operation=operation, type=self.type_name())
+
+    # --- special methods: looked up on the type ----------------------------------------------------------------------------
+    def special(self, tx: Tracing, name: str) -> VariableTracker | None:
+        """The function that the class defines as a special method; None when it has none; refused when it is no function."""
+        raw = type_lookup(self.cls, name, None)
+        if raw is None or type(raw) in (types.WrapperDescriptorType, types.MethodDescriptorType):
+            return None
+        if type(raw) is not types.FunctionType:
+            self.refuse(tx, name)
+        return tx.wrap(raw, self.class_source(tx, name))
+
+    def call_special(self, tx: Tracing, name: str, args: list[VariableTracker]) -> VariableTracker:
+        fn = self.special(tx, name)
+        if fn is None:
+            self.refuse(tx, name)
+        return tx.call(fn, [self, *args], {})
+
+    def slot_binary(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        forward = FORWARD[symbol.rstrip("=")]
+        names = [forward if left is self else f"__r{forward[2:]}"]
+        if symbol.endswith("=") and left is self:
+            names.insert(0, f"__i{forward[2:]}")
+        for name in names:
+            fn = self.special(tx, name)
+            if fn is not None:
+                result = tx.call(fn, [self, right if left is self else left], {})
+                if not _is_not_implemented(result):
+                    return result
+        return None
+
+    def slot_compare(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        name, other = (COMPARE[symbol], right) if left is self else (COMPARE[SWAPPED[symbol]], left)
+        fn = self.special(tx, name)
+        if fn is None and name == "__ne__" and self.special(tx, "__eq__") is not None:
+            self.refuse(tx, "operator !=")
+        if fn is None:
+            return None
+        result = tx.call(fn, [self, other], {})
+        return None if _is_not_implemented(result) else result
+
+    def slot_unary(self, tx: Tracing, symbol: str) -> VariableTracker:
+        return self.call_special(tx, UNARY[symbol], [])
+
+    def slot_truth(self, tx: Tracing) -> bool:
+        """CPython: `__bool__`, else `__len__`, else true."""
+        for name in ("__bool__", "__len__"):
+            fn = self.special(tx, name)
+            if fn is not None:
+                result = tx.call(fn, [self], {}).realize(tx)
+                if not result.is_python_constant():
+                    self.refuse(tx, "truth value")
+                return bool(result.as_python_constant())
+        if any(hasattr(self.cls, name) for name in ("__bool__", "__len__")):
+            self.refuse(tx, "truth value")
+        return True
+
+    def slot_len(self, tx: Tracing) -> int:
+        result = self.call_special(tx, "__len__", []).realize(tx)
+        if type(result.as_python_constant() if result.is_python_constant() else None) is not int:
+            self.refuse(tx, "len()")
+        return result.as_python_constant()
+
+    def slot_getitem(self, tx: Tracing, key: VariableTracker) -> VariableTracker:
+        return self.call_special(tx, "__getitem__", [key])
+
+    def slot_setitem(self, tx: Tracing, key: VariableTracker, value: VariableTracker) -> None:
+        self.call_special(tx, "__setitem__", [key, value])
+
+    def slot_contains(self, tx: Tracing, item: VariableTracker) -> bool:
+        result = self.call_special(tx, "__contains__", [item])
+        return result.realize(tx).slot_truth(tx)
+
+    def slot_iter(self, tx: Tracing) -> VariableTracker:
+        return self.call_special(tx, "__iter__", []).realize(tx)
+
+    def call_function(
+        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        fn = self.special(tx, "__call__")
+        if fn is None:
+            self.refuse(tx, "call")
+        return tx.call(fn, [self, *args], kwargs)
+
+    def call_method(
+        self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        return tx.call(self.getattr(tx, name), args, kwargs)
+
+
+def is_data_descriptor(raw: Any) -> bool:
+    """CPython: tp_descr_set is there."""
+    return any(type_lookup(type(raw), name, None) is not None for name in ("__set__", "__delete__"))
+
+
+def _is_not_implemented(result: VariableTracker) -> bool:
+    return result.is_python_constant() and result.as_python_constant() is NotImplemented
+
+
+class UserObjectVariable(UserObject):
+    """An instance that exists outside of the trace; always rebuilt from its source. What the trace stores into it is an
+    effect, and is what later reads of the trace see."""
+
+    __slots__ = ("value", "stored")
+    source: Source
+
+    def __init__(self, value: Any, source: Source) -> None:
+        super().__init__(type(value), source)
+        self.value = value
+        self.stored: dict[str, VariableTracker] = {}
+
+    def own_attribute(self, tx: Tracing, name: str) -> VariableTracker | None:
+        if name in self.stored:
+            return self.stored[name]
+        raw = type_lookup(self.cls, name, None)
+        if isinstance(raw, SLOT):
+            try:
+                return LazyVariable(raw.__get__(self.value, self.cls), AttrSource(self.source, name))
+            except AttributeError:
+                return None
+        members = instance_dict(self.value)
+        if members is not None and name in members:
+            return LazyVariable(members[name], AttrSource(self.source, name))
+        if members is not None:
+            tx.install(make_guard(AttrSource(self.source, "__dict__"), GuardBuilder.DICT_CONTAINS, name))
+        return None
+
+    def class_source(self, tx: Tracing, name: str) -> Source:
+        return AttrSource(self.source, name)
+
+    def class_variable(self, tx: Tracing) -> VariableTracker:
+        return tx.wrap(self.cls, AttrSource(self.source, "__class__"))
+
+    def store(self, tx: Tracing, name: str, value: VariableTracker) -> None:
+        tx.effect("STORE_ATTR", name, value, self)
+        self.stored[name] = value
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return emit.load(self.source)
+
+
+class NewObjectVariable(UserObject):
+    """An instance made in the trace. Rebuilt as `object.__new__(cls)` with the attributes that the trace left in it."""
+
+    __slots__ = ("class_tracker", "attributes")
+
+    def __init__(self, cls: type, class_tracker: VariableTracker) -> None:
+        super().__init__(cls, None, VariableTracker.propagate(class_tracker))
+        self.class_tracker = class_tracker
+        self.attributes: dict[str, VariableTracker] = {}
+
+    def own_attribute(self, tx: Tracing, name: str) -> VariableTracker | None:
+        return self.attributes.get(name)
+
+    def class_source(self, tx: Tracing, name: str) -> Source:
+        if self.class_tracker.source is None:
+            self.refuse(tx, f"attribute {name} of a class without a name")
+        return AttrSource(self.class_tracker.source, name)
+
+    def class_variable(self, tx: Tracing) -> VariableTracker:
+        return self.class_tracker
+
+    def store(self, tx: Tracing, name: str, value: VariableTracker) -> None:
+        self.attributes[name] = value
+
+    def children(self) -> tuple[VariableTracker, ...]:
+        return (self.class_tracker, *self.attributes.values())
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        made = emit.temporary(E.Call(E.Const(object.__new__), (emit.value(self.class_tracker),)))
+        emit.remember(self, made)
+        for name, value in self.attributes.items():
+            emit.do(E.Do(E.Call(E.Const(object.__setattr__), (made, E.Const(name), emit.value(value)))))
+        return made
+
+
+class UserMethodVariable(VariableTracker):
+    """A function bound to an instance or class: `owner.name`."""
+
+    __slots__ = ("fn", "owner", "name")
+
+    def __init__(self, fn: VariableTracker, owner: VariableTracker, name: str) -> None:
+        super().__init__(None, VariableTracker.propagate(fn, owner))
+        self.fn = fn
+        self.owner = owner
+        self.name = name
+
+    def python_type(self) -> type:
+        return types.MethodType
+
+    def children(self) -> tuple[VariableTracker, ...]:
+        return (self.owner,)
+
+    def call_function(
+        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        return tx.call(self.fn, [self.owner, *args], kwargs)
+
+    def slot_truth(self, tx: Tracing) -> bool:
+        return True
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return E.Attr(emit.value(self.owner), self.name)
+
+
+def _followed(value: Any) -> bool:
+    """An instance of a class written in Python, with the usual attribute access."""
+    cls = type(value)
+    return bool(cls.__flags__ & 0x200) and has_plain_attributes(cls) and not isinstance(value, (type, types.ModuleType))
+
+
+@wraps_if("user object", _followed)
+def wrap_user_object(tx: Tracing, value: Any, source: Source) -> VariableTracker:
+    made = UserObjectVariable(value, source)
+    made.make_guards(tx, GuardBuilder.TYPE_MATCH)
+    return made
+
+

@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .markers import graph_break as graph_break
+from .markers import is_compiling as is_compiling
+
 if TYPE_CHECKING:
     from . import config as config
     from . import exc as exc
@@ -12,6 +15,7 @@ if TYPE_CHECKING:
     from .backends.registry import list_backends as list_backends
     from .backends.registry import lookup_backend as lookup_backend
     from .backends.registry import register_backend as register_backend
+    from .debug.report import report as report
     from .eval_frame import cache_entries as cache_entries
     from .eval_frame import compile as compile
     from .eval_frame import compiled_frames as compiled_frames
@@ -20,22 +24,21 @@ if TYPE_CHECKING:
     from .eval_frame import optimize as optimize
     from .eval_frame import reset as reset
     from .logs import set_logs as set_logs
-    from .markers import graph_break as graph_break
-    from .markers import is_compiling as is_compiling
 
 __version__ = "0.1.0"
 
 # Public name -> the module that has it (None: the name is a module itself).
 _HOMES: dict[str, str | None] = {
     **dict.fromkeys(
-        ("optimize", "compile", "disable", "reset", "explain", "cache_entries", "compiled_frames"), "eval_frame"
+        ("optimize", "compile", "disable", "reset", "explain", "cache_entries", "compiled_frames"),
+        "eval_frame",
     ),
-    **dict.fromkeys(("graph_break", "is_compiling"), "markers"),
     **dict.fromkeys(("register_backend", "lookup_backend", "list_backends"), "backends"),
     "set_logs": "logs",
+    "report": "debug.report",
     **dict.fromkeys(("config", "exc", "testing", "events", "reasons"), None),
 }
-__all__ = sorted(_HOMES)
+__all__ = sorted([*_HOMES, "graph_break", "is_compiling"])
 
 
 def __getattr__(name: str) -> Any:

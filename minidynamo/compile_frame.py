@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch.fx
+
 from . import config, events
 from .backends.registry import Backend
 from .cache import EntryHandle, Validity
@@ -17,7 +19,7 @@ from .exc import BackendCompilerFailed, Unsupported
 from .first_run import compare_first_run
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
-from .pycode.expr import source
+from .pycode.expr import Stmt, source
 from .pycode.lift import lift
 from .pycode.lower import assemble
 from .pycode.resume import is_resume_code
@@ -57,14 +59,24 @@ class Record:
     where: Where
     original_name: str
     check: CheckFn
-    graph_text: str
-    output_text: str
+    graph: torch.fx.Graph | None
+    body: tuple[Stmt, ...]
     ops: int
     exit: str
     break_: tuple[Why, Where] | None
     backend: str
     seconds: float
     resumes: tuple[types.CodeType, ...]
+
+    @property
+    def graph_text(self) -> str:
+        """The FX graph as text; empty when nothing was captured."""
+        return "" if self.graph is None else str(self.graph)
+
+    @property
+    def output_text(self) -> str:
+        """The new code as Python-like statements."""
+        return source(self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +167,9 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
     )
 
 
-def record(inp: FrameInput, opts: Options, capture: Capture, output: Output, check: CheckFn, seconds: float) -> Record:
+def record(
+    inp: FrameInput, opts: Options, capture: Capture, output: Output, check: CheckFn, seconds: float
+) -> Record:
     """The report's view of a compilation; its event goes out here."""
     end = capture.exit
     made = Record(
@@ -163,8 +177,8 @@ def record(inp: FrameInput, opts: Options, capture: Capture, output: Output, che
         inp.where,
         inp.code.co_qualname,
         check,
-        str(capture.graph.module.graph) if capture.graph is not None else "",
-        source(output.body),
+        capture.graph.module.graph if capture.graph is not None else None,
+        output.body,
         capture.graph.ops if capture.graph is not None else 0,
         f"break: {end.reason}" if isinstance(end, Break) else "return",
         (end.reason, end.cause) if isinstance(end, Break) else None,
@@ -199,12 +213,14 @@ def record(inp: FrameInput, opts: Options, capture: Capture, output: Output, che
 def unsupported_error(function: str, reason: Why, where: Where) -> Unsupported:
     """What `nopython=True` raises: where, the source line, what was met, what to do."""
     reason = reason.inner or reason
+    skipped = reason.code.startswith("MD3")
+    otherwise = "it would run as plain Python" if skipped else "it would run with a graph break here"
     line = linecache.getline(where.filename, where.line).strip()
     shown = f"\n    {line}" if line else ""
     inside = "" if where.function == function else f" (inside {where.function}, which {function} calls)"
     error = Unsupported(
         f"{where}{inside}: {reason.text} [{reason.code}]{shown}\n  to do: {reason.hint}\n"
-        f"  {function} was asked to be one graph (nopython/fullgraph); without that it would run with a graph break here",
+        f"  {function} was asked to be one graph (nopython/fullgraph); without that {otherwise}",
         reason,
     )
     error.where = where

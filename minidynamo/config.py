@@ -37,7 +37,10 @@ def _any_flag(*names: str) -> bool:
 def _choice(name: str, default: str, choices: tuple[str, ...]) -> str:
     value = os.environ.get(name, default) or default
     if value not in choices:
-        print(f"minidynamo: {name}={value!r} is not one of {', '.join(choices)}; using {default!r}", file=sys.stderr)
+        print(
+            f"minidynamo: {name}={value!r} is not one of {', '.join(choices)}; using {default!r}",
+            file=sys.stderr,
+        )
         return default
     return value
 
@@ -45,12 +48,17 @@ def _choice(name: str, default: str, choices: tuple[str, ...]) -> str:
 OPTIONS: dict[str, Option] = {
     "cache_size_limit": Option(8, (int,), None, "compiled entries per function and optimized object"),
     "suppress_errors": Option(
-        _any_flag("TORCHDYNAMO_SUPPRESS_ERRORS"), (bool,), None, "a backend that raises: run the frame as plain Python"
+        _any_flag("TORCHDYNAMO_SUPPRESS_ERRORS"),
+        (bool,),
+        None,
+        "a backend that raises: run the frame as plain Python",
     ),
     "internal_errors": Option(
         "warn", (str,), ("warn", "raise"), "minidynamo's own errors: one warning and plain Python, or raise"
     ),
-    "error_on_recompile": Option(False, (bool,), None, "raise RecompileError with the cause instead of recompiling"),
+    "error_on_recompile": Option(
+        False, (bool,), None, "raise RecompileError with the cause instead of recompiling"
+    ),
     "guard_nn_modules": Option(True, (bool,), None, "guard what was read from nn.Modules"),
     "disable": Option(
         _any_flag("MINIDYNAMO_DISABLE", "TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE"),
@@ -64,8 +72,12 @@ OPTIONS: dict[str, Option] = {
         ("text", "both"),
         "how guards are checked: the check_fn text, or text and lowered program with agreement asserted",
     ),
-    "verify": Option(_flag("MINIDYNAMO_VERIFY"), (bool,), None, "check emitted code, metadata rules and first results"),
-    "max_restarts": Option(64, (int,), None, "graph-break decisions in one frame before it runs as plain Python"),
+    "verify": Option(
+        _flag("MINIDYNAMO_VERIFY"), (bool,), None, "check emitted code, metadata rules and first results"
+    ),
+    "max_restarts": Option(
+        64, (int,), None, "graph-break decisions in one frame before it runs as plain Python"
+    ),
     "max_inline_depth": Option(32, (int,), None, "nesting of inlined calls"),
     "max_trace_steps": Option(200_000, (int,), None, "instructions executed symbolically in one frame"),
 }
@@ -118,7 +130,9 @@ def _checked(name: str, value: Any) -> Any:
         wanted = " or ".join(t.__name__ for t in option.types)
         raise TypeError(f"minidynamo.config.{name} takes {wanted}, not {type(value).__name__} ({value!r})")
     if option.choices is not None and value not in option.choices:
-        raise ValueError(f"minidynamo.config.{name} takes one of {', '.join(map(repr, option.choices))}, not {value!r}")
+        raise ValueError(
+            f"minidynamo.config.{name} takes one of {', '.join(map(repr, option.choices))}, not {value!r}"
+        )
     return value
 
 

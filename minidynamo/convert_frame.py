@@ -19,7 +19,9 @@ from .rules.trace_rules import frame_policy, library_of
 from .sources import check_local_name
 from .translate.plan import SkipFrame
 
-Answer = GuardedCode | int | None  # what the native hook takes: an entry, a mark, or None (plain Python this time)
+Answer = (
+    GuardedCode | int | None
+)  # what the native hook takes: an entry, a mark, or None (plain Python this time)
 PLAIN_BELOW: Any = NotImplemented  # plain Python this time, and nothing below this frame is compiled
 FRUITLESS = 4  # traces of a function without any tensor operation before it is marked
 
@@ -35,7 +37,9 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def convert_frame_assert(compiler_fn: Backend, one_graph: bool = True) -> Callable[[FrameInput, OptimizeContext], Answer]:
+def convert_frame_assert(
+    compiler_fn: Backend, one_graph: bool = True
+) -> Callable[[FrameInput, OptimizeContext], Answer]:
     """The strict form: a graph break or a frame that may not be compiled raises Unsupported when `one_graph`."""
 
     def _convert_frame_assert(frame: FrameInput, ctx: OptimizeContext) -> Answer:
@@ -66,7 +70,9 @@ def convert_frame_assert(compiler_fn: Backend, one_graph: bool = True) -> Callab
     return _convert_frame_assert
 
 
-def convert_frame(compiler_fn: Backend, one_graph: bool = False) -> Callable[[FrameInput, OptimizeContext], Answer]:
+def convert_frame(
+    compiler_fn: Backend, one_graph: bool = False
+) -> Callable[[FrameInput, OptimizeContext], Answer]:
     """The form that falls back: what cannot be compiled runs as plain Python, and nothing of the user's is lost.
 
     Raises what the user asked to see: Unsupported (`one_graph`), RecompileError (`config.error_on_recompile`),

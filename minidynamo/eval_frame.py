@@ -6,11 +6,9 @@ import contextlib
 import inspect
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-
-import torch
 
 from . import config, events, logs
 from .backends.registry import Backend, lookup_backend
@@ -26,10 +24,11 @@ from .cache import (
 from .cache import cache_entries as _entries_of_code
 from .compile_frame import FrameInput, unsupported_error
 from .convert_frame import convert_frame
+from .debug.frames import code_of, compiled_frames
 from .exc import InvalidBackend
 from .guards.check_fn import flat_names
 from .misses import forget, rerun_succeeded
-from .reasons import SKIP_GENERATOR, why
+from .reasons import SKIP_GENERATOR, SKIP_LIBRARY, why
 from .rules.trace_rules import GENERATOR_LIKE
 from .sources import FrameValues
 
@@ -63,7 +62,9 @@ def _identity(value: Any) -> Any:
     return id(value)
 
 
-def _compile_key(backend: Backend, dynamic: bool | None, options: dict[str, Any], isolate: bool) -> CompileKey:
+def _compile_key(
+    backend: Backend, dynamic: bool | None, options: dict[str, Any], isolate: bool
+) -> CompileKey:
     """Objects with equal keys share entries (decision 23); keys live as long as an object uses them."""
     if isolate:
         return CompileKey(backend.compiler_fn, dynamic, tuple(sorted(options.items(), key=lambda kv: kv[0])))
@@ -74,7 +75,9 @@ def _compile_key(backend: Backend, dynamic: bool | None, options: dict[str, Any]
     return key
 
 
-def _with_options(backend: Backend, mode: str | None, options: dict[str, Any] | None) -> tuple[Backend, dict[str, Any]]:
+def _with_options(
+    backend: Backend, mode: str | None, options: dict[str, Any] | None
+) -> tuple[Backend, dict[str, Any]]:
     """Bind `mode` and `options` to a backend that takes them. Raises InvalidBackend for one that does not."""
     given = {k: v for k, v in (("mode", mode), ("options", options)) if v is not None}
     if not given:
@@ -100,15 +103,27 @@ class Optimizer(OptimizeContext):
         function under `nopython`."""
         fn = _target(fn)
         code = getattr(fn, "__code__", None)
-        if self.nopython and isinstance(code, types.CodeType) and code.co_flags & GENERATOR_LIKE:
-            where = events.Where(code.co_filename, code.co_firstlineno, code.co_qualname)
-            raise unsupported_error(code.co_qualname, why(SKIP_GENERATOR), where)
+        if isinstance(code, types.CodeType) and code.co_flags & GENERATOR_LIKE:
+            self._skip_generator(code)
         if isinstance(fn, (classmethod, staticmethod)):
             return type(fn)(OptimizedFunction(fn.__func__, self))
         if isinstance(fn, property):
-            parts = (OptimizedFunction(part, self) if part is not None else None for part in (fn.fget, fn.fset, fn.fdel))
+            parts = (
+                OptimizedFunction(part, self) if part is not None else None
+                for part in (fn.fget, fn.fset, fn.fdel)
+            )
             return property(*parts, doc=fn.__doc__)
         return OptimizedFunction(fn, self)
+
+    def _skip_generator(self, code: types.CodeType) -> None:
+        """Its frames run after the call has returned, so the call can say nothing about them."""
+        where, reason = (
+            events.Where(code.co_filename, code.co_firstlineno, code.co_qualname),
+            why(SKIP_GENERATOR),
+        )
+        if self.nopython:
+            raise unsupported_error(code.co_qualname, reason, where)
+        events.emit(events.Skipped(where, reason.code, reason.text, reason.hint))
 
 
 class NoOptimizer(contextlib.nullcontext[None]):
@@ -123,7 +138,9 @@ def _target(fn: Any) -> Any:
     if isinstance(fn, OptimizedFunction):
         fn = fn.__wrapped__
     if isinstance(fn, type) or not (callable(fn) or isinstance(fn, (classmethod, staticmethod, property))):
-        kind = f"the class {fn.__name__}" if isinstance(fn, type) else f"an object of type {type(fn).__name__}"
+        kind = (
+            f"the class {fn.__name__}" if isinstance(fn, type) else f"an object of type {type(fn).__name__}"
+        )
         raise TypeError(
             f"minidynamo.optimize takes a function, method, callable object or nn.Module, not {kind}; "
             "decorate the methods to be captured"
@@ -156,9 +173,13 @@ def optimize(
     """
     for name, value, types_ in (("nopython", nopython, bool), ("dynamic", dynamic, (bool, type(None)))):
         if not isinstance(value, types_):  # type: ignore[arg-type]
-            raise TypeError(f"minidynamo.optimize: {name} takes a bool, not {type(value).__name__} ({value!r})")
+            raise TypeError(
+                f"minidynamo.optimize: {name} takes a bool, not {type(value).__name__} ({value!r})"
+            )
     if guard_fail_fn is not None and not callable(guard_fail_fn):
-        raise TypeError(f"minidynamo.optimize: guard_fail_fn takes a callable, not {type(guard_fail_fn).__name__}")
+        raise TypeError(
+            f"minidynamo.optimize: guard_fail_fn takes a callable, not {type(guard_fail_fn).__name__}"
+        )
     found = lookup_backend(backend)
     bound, given = _with_options(found, mode, options)
     if disable or config.disable:
@@ -209,7 +230,7 @@ def mark_skipped(fn: Any) -> None:
     """The frame of `fn` itself is never compiled; what it calls still may be."""
     from .cache import SKIP, mark_code
 
-    mark_code(_code_of(fn), SKIP)
+    mark_code(code_of(fn), SKIP)
 
 
 def reset() -> None:
@@ -218,40 +239,13 @@ def reset() -> None:
     forget()
 
 
-def _code_of(fn: Any) -> types.CodeType:
-    while not isinstance(fn, types.CodeType):
-        inner = getattr(fn, "__wrapped__", None) if isinstance(fn, OptimizedFunction) else None
-        following = inner or getattr(fn, "__func__", None) or getattr(fn, "__code__", None)
-        if following is None and isinstance(fn, torch.nn.Module):
-            following = type(fn).forward
-        if following is None:
-            raise TypeError(f"a function or code object is needed, not {type(fn).__name__}")
-        fn = following
-    return fn
-
-
 def cache_entries(fn: Any) -> list[CacheEntry]:
     """Live cache entries of a function (optimized or not) or code object, in the order in which they are tried.
 
     An entry has `hits`, `valid`, `check_fn`, `code`, `has_break`, and `guarded`, what reports know: `compile_id`, `where`,
     `check.source_text`, `graph_text`, `output_text`, `exit`, `resumes`.
     """
-    return _entries_of_code(_code_of(fn))
-
-
-def compiled_frames(fn: Any) -> Iterator[tuple[int, CacheEntry]]:
-    """(depth, entry) of a function's entries, each followed by those of its resume functions, every entry once."""
-    met: set[int] = set()
-
-    def walk(code: types.CodeType, depth: int) -> Iterator[tuple[int, CacheEntry]]:
-        for entry in _entries_of_code(code):
-            if id(entry) not in met:
-                met.add(id(entry))
-                yield depth, entry
-                for resume in entry.guarded.resumes:
-                    yield from walk(resume, depth + 1)
-
-    yield from walk(_code_of(fn), 0)
+    return _entries_of_code(code_of(fn))
 
 
 @dataclass(slots=True)
@@ -279,13 +273,20 @@ class ExplainOutput:
         return len({entry.guarded.break_ for entry in self.frames if entry.guarded.break_ is not None})
 
     def __str__(self) -> str:
-        lines = [f"{self.graph_count} graphs, {self.op_count} operators, {self.graph_break_count} graph breaks"]
+        lines = [
+            f"{self.graph_count} graphs, {self.op_count} operators, {self.graph_break_count} graph breaks"
+        ]
         for entry in self.frames:
             made = entry.guarded
             lines.append(f"  {made.compile_id}  {made.where}  {made.ops} operators, {made.exit}")
-        for reason, where in dict.fromkeys(e.guarded.break_ for e in self.frames if e.guarded.break_ is not None):
+        for reason, where in dict.fromkeys(
+            e.guarded.break_ for e in self.frames if e.guarded.break_ is not None
+        ):
             lines.append(f"  break at {where}: {reason}; {reason.hint}")
-        lines += [f"  not compiled: {s.where} {s.where.function}: {s.text} [{s.code}]; {s.hint}" for s in self.skipped]
+        lines += [
+            f"  not compiled: {s.where} {s.where.function}: {s.text} [{s.code}]; {s.hint}"
+            for s in self.skipped
+        ]
         return "\n".join(lines)
 
 
@@ -307,7 +308,7 @@ def explain(fn: Any, backend: str | Callable[..., Any] = "eager") -> Callable[..
 
         def note(event: events.Event) -> None:
             name = _LISTS.get(type(event))
-            if name is not None:
+            if name is not None and getattr(event, "code", None) != SKIP_LIBRARY.code:
                 getattr(out, name).append(event)
 
         with events.listen(note):

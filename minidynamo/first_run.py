@@ -38,7 +38,9 @@ def compare_first_run(original: types.CodeType, made: types.CodeType, values: Fr
         want = call_with(original, values)
     except Exception as error:
         if got is not RERUN:
-            raise InternalError(f"plain Python raises {type(error).__name__}, captured code returns {describe(got)}") from error
+            raise InternalError(
+                f"plain Python raises {type(error).__name__}, captured code returns {describe(got)}"
+            ) from error
         return
     if got is RERUN:
         raise InternalError(f"the graph raises, plain Python returns {describe(want)}")
@@ -66,7 +68,12 @@ def differs(want: Any, got: Any, where: str) -> str | None:
             return f"{where} has {len(want)} items in plain Python, {len(got)} captured"
         found = (differs(w, g, f"{where}[{i}]") for i, (w, g) in enumerate(zip(want, got)))
         return next((text for text in found if text is not None), None)
-    if type(want) in (int, str, bytes, bool) and want != got or type(want) is float and repr(want) != repr(got):
+    if (
+        type(want) in (int, str, bytes, bool)
+        and want != got
+        or type(want) is float
+        and repr(want) != repr(got)
+    ):
         return f"{where} is {want!r} in plain Python, {got!r} captured"
     return None
 
@@ -74,7 +81,9 @@ def differs(want: Any, got: Any, where: str) -> str | None:
 def _tensors(want: torch.Tensor, got: torch.Tensor, where: str) -> str | None:
     for name in ("dtype", "device", "shape", "requires_grad", "layout"):
         if getattr(want, name) != getattr(got, name):
-            return f"{name} of {where} is {getattr(want, name)} in plain Python, {getattr(got, name)} captured"
+            return (
+                f"{name} of {where} is {getattr(want, name)} in plain Python, {getattr(got, name)} captured"
+            )
     if want.layout is torch.strided and want.stride() != got.stride():
         return f"stride of {where} is {want.stride()} in plain Python, {got.stride()} captured"
     try:

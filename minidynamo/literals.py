@@ -10,6 +10,7 @@ import ast
 import itertools
 import math
 import struct
+import sys
 import types
 import weakref
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from minidynamo import exc
+from minidynamo.static_access import is_one_of, is_subtype, type_name
 
 # sys.set_int_max_str_digits may be as low as 640; wider ints are written in hex, which has no limit.
 _DECIMAL_BITS = 2000
@@ -38,19 +40,23 @@ def bits_float(bits: int) -> float:
 
 
 # C objects that cannot change and own nothing of the user's: naming them strongly leaks nothing.
-IMMUTABLE_TYPES: frozenset[type] = frozenset(
-    {
-        types.MethodDescriptorType,
-        types.WrapperDescriptorType,
-        types.GetSetDescriptorType,
-        types.MemberDescriptorType,
-        types.ClassMethodDescriptorType,
-        type(None),
-        type(Ellipsis),
-        type(NotImplemented),
-        bool,
-    }
+_IMMUTABLE_TYPES = (
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.ClassMethodDescriptorType,
+    type(None),
+    type(Ellipsis),
+    type(NotImplemented),
+    bool,
 )
+_TORCH_SINGLETONS = ("dtype", "layout", "memory_format")
+
+
+def _torch_type(name: str) -> Any:
+    """torch's class of that name, None while torch is not imported (then no such object exists)."""
+    return getattr(sys.modules.get("torch"), name, None)
 
 
 def is_immutable(obj: object) -> bool:
@@ -58,8 +64,8 @@ def is_immutable(obj: object) -> bool:
     cls = type(obj)
     if cls is types.BuiltinFunctionType:
         owner = obj.__self__  # type: ignore[attr-defined]
-        return owner is None or type(owner) in (types.ModuleType, type)
-    return cls in IMMUTABLE_TYPES or cls.__module__ == "torch" and cls.__name__ in _TORCH_SINGLETONS
+        return owner is None or is_one_of(type(owner), (types.ModuleType, type))
+    return is_one_of(cls, _IMMUTABLE_TYPES) or any(cls is _torch_type(name) for name in _TORCH_SINGLETONS)
 
 
 def is_weakrefable(obj: object) -> bool:
@@ -102,7 +108,7 @@ class _RefTable:
             return weakref.ref(obj, dead)
         except TypeError:
             raise exc.Unsupported(
-                f"a {type(obj).__name__} object is used as a key that guards must name, but it has no weak "
+                f"a {type_name(type(obj))} object is used as a key that guards must name, but it has no weak "
                 "references and no literal form"
             ) from None
 
@@ -189,7 +195,6 @@ class _Text(str):
 
 _PRINTERS[_Text] = str
 
-_TORCH_SINGLETONS = {"dtype", "layout", "memory_format"}
 _TORCH_PRINTERS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(_TORCH_SINGLETONS, _torch_singleton),
     "device": lambda v: f"___device({v.type!r}, {v.index!r})",
@@ -197,11 +202,14 @@ _TORCH_PRINTERS: dict[str, Callable[[Any], str]] = {
 }
 
 
+_PRINTERS_BY_ID = {id(cls): printer for cls, printer in _PRINTERS.items()}
+
+
 def _printer(value: object) -> Callable[[Any], str] | None:
     cls = type(value)
-    printer = _PRINTERS.get(cls)
-    if printer is None and cls.__module__ == "torch":
-        printer = _TORCH_PRINTERS.get(cls.__name__)
+    printer = _PRINTERS_BY_ID.get(id(cls))
+    if printer is None:
+        return next((p for name, p in _TORCH_PRINTERS.items() if cls is _torch_type(name)), None)
     return printer
 
 
@@ -221,7 +229,7 @@ def literal(value: object) -> str:
     """The text of a constant. Raises InternalError when `value` has no literal form."""
     printer = _printer(value)
     if printer is None:
-        raise exc.InternalError(f"a {type(value).__name__} object has no literal form in a guard")
+        raise exc.InternalError(f"a {type_name(type(value))} object has no literal form in a guard")
     return printer(value)
 
 
@@ -297,8 +305,11 @@ def same(value: object, expected: object) -> bool:
         return False
     if cls is float:
         return _same_float(value, expected)  # type: ignore[arg-type]
-    if isinstance(value, tuple) and isinstance(expected, tuple):
-        return len(value) == len(expected) and all(map(same, value, expected))
+    if is_subtype(cls, tuple):
+        left: Any = value
+        right: Any = expected
+        same_length = tuple.__len__(left) == tuple.__len__(right)
+        return same_length and all(map(same, tuple.__iter__(left), tuple.__iter__(right)))
     return is_literal(value) and literal(value) == literal(expected)
 
 

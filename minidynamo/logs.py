@@ -21,7 +21,10 @@ def _lines(topic: str, event: events.Event) -> list[str]:
         if topic == "guards":
             return [f"{head}: {len(event.guards)} guards", *(f"  {g}" for g in event.guards)]
         if topic == "graph":
-            return [f"{head}: {event.ops} operators, {event.exit}", *(f"  {g}" for g in event.graph.splitlines())]
+            return [
+                f"{head}: {event.ops} operators, {event.exit}",
+                *(f"  {g}" for g in event.graph.splitlines()),
+            ]
         if topic == "bytecode":
             return [head, *(f"  {line}" for line in event.output.splitlines())]
         if topic == "timing":
@@ -32,7 +35,9 @@ def _lines(topic: str, event: events.Event) -> list[str]:
     if topic == "breaks" and isinstance(event, events.GraphBreak):
         return [f"{event.where} {event.where.function}: {event.text} [{event.code}]; {event.hint}"]
     if topic == "breaks" and isinstance(event, events.Skipped):
-        return [f"{event.where} {event.where.function} not compiled: {event.text} [{event.code}]; {event.hint}"]
+        return [
+            f"{event.where} {event.where.function} not compiled: {event.text} [{event.code}]; {event.hint}"
+        ]
     if topic == "recompiles" and isinstance(event, events.Recompile):
         rows = [f"  {name}: {part}: expected {want}, found {got}" for name, part, want, got in event.failures]
         return [f"{event.compile_id} {event.where.function} ({event.where}) compiles again", *rows]

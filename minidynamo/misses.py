@@ -33,6 +33,7 @@ class Seen:
 _seen: IdentityCache[Seen] = IdentityCache()
 _frame_ids = itertools.count()
 
+
 def forget() -> None:
     """Drop everything remembered about code objects; part of `reset`."""
     global _frame_ids
@@ -47,8 +48,6 @@ def seen(code: types.CodeType) -> Seen:
 def warn(where: Where, message: str) -> None:
     """One warning at the user's function."""
     warnings.warn_explicit(message, MinidynamoWarning, where.filename, where.line)
-
-
 
 
 def recompiles(frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: OptimizeContext) -> None:

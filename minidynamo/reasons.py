@@ -56,7 +56,10 @@ def why(reason: Reason, **facts: Any) -> Why:
 
 # --- MD2xx: graph breaks -----------------------------------------------------------------------------------------
 TENSOR_BRANCH = _row(
-    "TENSOR_BRANCH", "MD201", "branch on a tensor's value", "use torch.where or torch.cond, or move the test outside"
+    "TENSOR_BRANCH",
+    "MD201",
+    "branch on a tensor's value",
+    "use torch.where or torch.cond, or move the test outside",
 )
 TENSOR_DATA = _row(
     "TENSOR_DATA",
@@ -65,7 +68,10 @@ TENSOR_DATA = _row(
     "return the tensor and convert it outside, or keep the value in a tensor",
 )
 TENSOR_TRUTH = _row(
-    "TENSOR_TRUTH", "MD204", "truth value of a tensor outside a branch", "use torch operators instead of and/or/not/bool"
+    "TENSOR_TRUTH",
+    "MD204",
+    "truth value of a tensor outside a branch",
+    "use torch operators instead of and/or/not/bool",
 )
 TENSOR_STATE = _row(
     "TENSOR_STATE",
@@ -74,7 +80,10 @@ TENSOR_STATE = _row(
     "move it outside of the captured function",
 )
 METADATA_MUTATION = _row(
-    "METADATA_MUTATION", "MD206", "{name} changes the shape or layout of an existing tensor", "use the out-of-place form"
+    "METADATA_MUTATION",
+    "MD206",
+    "{name} changes the shape or layout of an existing tensor",
+    "use the out-of-place form",
 )
 PRINT = _row("PRINT", "MD210", "call of print", "print outside of the captured function")
 UNSUPPORTED_CALL = _row(
@@ -83,22 +92,36 @@ UNSUPPORTED_CALL = _row(
     "call of {name}, which is neither a tensor operation nor Python that can be inlined",
     "move the call outside, or write it with torch operators",
 )
-DISABLED_CALL = _row("DISABLED_CALL", "MD221", "call of {name}, marked with minidynamo.disable", "remove the mark")
+DISABLED_CALL = _row(
+    "DISABLED_CALL", "MD221", "call of {name}, marked with minidynamo.disable", "remove the mark"
+)
 EXPLICIT_BREAK = _row("EXPLICIT_BREAK", "MD222", "minidynamo.graph_break() was called", "remove the call")
 GLOBAL_STATE_CALL = _row(
-    "GLOBAL_STATE_CALL", "MD223", "{name} changes or reads global state", "call it outside of the captured function"
+    "GLOBAL_STATE_CALL",
+    "MD223",
+    "{name} changes or reads global state",
+    "call it outside of the captured function",
 )
 INLINE_BREAK = _row(
-    "INLINE_BREAK", "MD224", "call of {name}, inside which: {inner}", "mend the inner cause, or call it outside"
+    "INLINE_BREAK",
+    "MD224",
+    "call of {name}, inside which: {inner}",
+    "mend the inner cause, or call it outside",
 )
 INLINE_DEPTH = _row(
     "INLINE_DEPTH", "MD225", "more than {limit} nested calls", "raise config.max_inline_depth, or use a loop"
 )
 GENERATOR_CALL = _row(
-    "GENERATOR_CALL", "MD226", "call of the generator or coroutine function {name}", "iterate it outside, or use a list"
+    "GENERATOR_CALL",
+    "MD226",
+    "call of the generator or coroutine function {name}",
+    "iterate it outside, or use a list",
 )
 CALL_ARGUMENTS = _row(
-    "CALL_ARGUMENTS", "MD227", "call of {name} with arguments that cannot be followed: {detail}", "pass plain arguments"
+    "CALL_ARGUMENTS",
+    "MD227",
+    "call of {name} with arguments that cannot be followed: {detail}",
+    "pass plain arguments",
 )
 OPAQUE_VALUE = _row(
     "OPAQUE_VALUE",
@@ -115,12 +138,20 @@ TRY_REGION = _row(
     "a try or with block begins or is active here",
     "the rest of this function runs as plain Python (functions it calls are still captured); move the block outside",
 )
-STORE = _row("STORE", "MD233", "{operation}: a side effect on {what}", "return the value and store it outside")
+STORE = _row(
+    "STORE", "MD233", "{operation}: a side effect on {what}", "return the value and store it outside"
+)
 OPERATOR_FAILS = _row(
-    "OPERATOR_FAILS", "MD234", "{name} raises {error}", "this is the program's own error; plain Python raises it"
+    "OPERATOR_FAILS",
+    "MD234",
+    "{name} raises {error}",
+    "this is the program's own error; plain Python raises it",
 )
 OPERATOR_UNKNOWN = _row(
-    "OPERATOR_UNKNOWN", "MD235", "{name} cannot be run on metadata: {error}", "move it outside of the captured function"
+    "OPERATOR_UNKNOWN",
+    "MD235",
+    "{name} cannot be run on metadata: {error}",
+    "move it outside of the captured function",
 )
 TENSOR_SUBCLASS = _row(
     "TENSOR_SUBCLASS",
@@ -133,10 +164,15 @@ USER_OBJECT_KEY = _row(
 )
 # --- MD3xx: frames that are not compiled ---------------------------------------------------------------------------
 SKIP_GENERATOR = _row(
-    "SKIP_GENERATOR", "MD301", "generators, coroutines and async functions are not compiled", "decorate what they call"
+    "SKIP_GENERATOR",
+    "MD301",
+    "generators, coroutines and async functions are not compiled",
+    "decorate what they call",
 )
 SKIP_MODULE_CODE = _row("SKIP_MODULE_CODE", "MD302", "module or class body", "nothing: it runs once")
-SKIP_LIBRARY = _row("SKIP_LIBRARY", "MD303", "code of {library}", "nothing: library code is entered by inlining only")
+SKIP_LIBRARY = _row(
+    "SKIP_LIBRARY", "MD303", "code of {library}", "nothing: library code is entered by inlining only"
+)
 SKIP_NO_TENSORS = _row(
     "SKIP_NO_TENSORS", "MD304", "no tensor operation was met", "nothing: plain Python is as fast"
 )
@@ -147,15 +183,26 @@ SKIP_FOREIGN_FUNCTION = _row(
     "call it in the same function, or make it outside",
 )
 SKIP_FIRST = _row("SKIP_FIRST", "MD306", "nothing was captured before: {inner}", "mend that cause")
-SKIP_RESTARTS = _row("SKIP_RESTARTS", "MD307", "more than {limit} graph-break decisions", "split the function")
-SKIP_STEPS = _row("SKIP_STEPS", "MD308", "more than {limit} instructions in one trace", "move the long loop outside")
+SKIP_RESTARTS = _row(
+    "SKIP_RESTARTS", "MD307", "more than {limit} graph-break decisions", "split the function"
+)
+SKIP_STEPS = _row(
+    "SKIP_STEPS", "MD308", "more than {limit} instructions in one trace", "move the long loop outside"
+)
 SKIP_STATE = _row("SKIP_STATE", "MD309", "{what} is active", "leave that context before calling the function")
-SKIP_INTERNAL = _row("SKIP_INTERNAL", "MD310", "internal error: {error}", "please report it; the frame ran as plain Python")
+SKIP_INTERNAL = _row(
+    "SKIP_INTERNAL", "MD310", "internal error: {error}", "please report it; the frame ran as plain Python"
+)
 SKIP_ARGUMENT = _row("SKIP_ARGUMENT", "MD311", "{error}", "change the function's signature as it says")
-SKIP_CYCLIC = _row("SKIP_CYCLIC", "MD312", "a {type} that contains itself", "build it outside of the captured function")
+SKIP_CYCLIC = _row(
+    "SKIP_CYCLIC", "MD312", "a {type} that contains itself", "build it outside of the captured function"
+)
 SKIP_RESUME = _row("SKIP_RESUME", "MD313", "plain Python cannot go on at {opname}", "split the expression")
 SKIP_REBUILD = _row(
-    "SKIP_REBUILD", "MD316", "after the graph {what} would have to be made again", "keep it in a function of its own"
+    "SKIP_REBUILD",
+    "MD316",
+    "after the graph {what} would have to be made again",
+    "keep it in a function of its own",
 )
 SKIP_LOOP = _row(
     "SKIP_LOOP",
@@ -164,7 +211,10 @@ SKIP_LOOP = _row(
     "mend the break, or move the body of the loop into a function of its own, which is captured",
 )
 SKIP_RESERVED = _row(
-    "SKIP_RESERVED", "MD315", "the variable {name} has a name that is reserved (it begins with '___')", "rename it"
+    "SKIP_RESERVED",
+    "MD315",
+    "the variable {name} has a name that is reserved (it begins with '___')",
+    "rename it",
 )
 LIMIT_HIT = _row(
     "LIMIT_HIT",
@@ -179,5 +229,8 @@ RERUN = _row(
     "please report it: the operator behaves differently in a graph",
 )
 BACKEND_FAILED = _row(
-    "BACKEND_FAILED", "MD330", "backend {backend} raised {error}", "mend the backend, or set config.suppress_errors"
+    "BACKEND_FAILED",
+    "MD330",
+    "backend {backend} raised {error}",
+    "mend the backend, or set config.suppress_errors",
 )

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import types
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 _MRO = type.__dict__["__mro__"].__get__
 _CLASS_DICT = type.__dict__["__dict__"].__get__
+_QUALNAME = type.__dict__["__qualname__"].__get__
 _MISSING = object()
 _SLOT_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
@@ -25,6 +26,16 @@ def type_lookup(cls: type, name: str, default: object = None) -> Any:
         if name in namespace:
             return namespace[name]
     return default
+
+
+def type_name(cls: type) -> str:
+    """`__qualname__` of a class, its metaclass not asked."""
+    return str(_QUALNAME(cls))
+
+
+def is_one_of(cls: type, classes: Iterable[type]) -> bool:
+    """Identity with one of `classes`; `in` would ask a metaclass for `==` or a hash."""
+    return any(cls is each for each in classes)
 
 
 def static_attr(obj: object, name: str) -> Any:
@@ -39,7 +50,7 @@ def static_attr(obj: object, name: str) -> Any:
     """
     cls = type(obj)
     found = type_lookup(cls, name, _MISSING)
-    if type(found) in _SLOT_DESCRIPTORS:
+    if is_one_of(type(found), _SLOT_DESCRIPTORS):
         return _read_slot(found, obj, cls, name)
     if issubclass(cls, type):
         if found is not _MISSING and _is_data_descriptor(found):
@@ -80,7 +91,7 @@ def instance_dict(obj: object) -> dict[str, Any] | None:
     own.
     """
     descriptor = type_lookup(type(obj), "__dict__")
-    if type(descriptor) in _SLOT_DESCRIPTORS:
+    if is_one_of(type(descriptor), _SLOT_DESCRIPTORS):
         namespace = descriptor.__get__(obj, type(obj))
         return namespace if type(namespace) is dict else None
     return None
@@ -101,13 +112,14 @@ def static_len(obj: Any) -> int:
     `__len__` of a subclass is not run. Raises TypeError for anything else.
     """
     for cls in _MRO(type(obj)):
-        if cls in _LENGTHS:
-            return _LENGTHS[cls](obj)
+        length = _LENGTHS.get(id(cls))
+        if length is not None:
+            return int(length(obj))
     raise TypeError("no builtin length")
 
 
-_LENGTHS: dict[type, Any] = {
-    cls: cls.__len__  # type: ignore[attr-defined]
+_LENGTHS: dict[int, Any] = {
+    id(cls): cls.__len__  # type: ignore[attr-defined]
     for cls in (list, tuple, dict, set, frozenset, str, bytes, bytearray, range, deque)
 }
 
@@ -134,7 +146,7 @@ def dict_keys(mapping: Any) -> Iterator[Any]:
 
 def is_subtype(cls: type, base: type) -> bool:
     """`issubclass` by the MRO alone; `__subclasscheck__` is not asked."""
-    return base in _MRO(cls)
+    return is_one_of(base, _MRO(cls))
 
 
 def dict_key(mapping: Any, index: int) -> Any:
@@ -173,8 +185,8 @@ def why_indescribable(tensor: Any) -> str | None:
 def _layout(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     import torch
 
-    if not issubclass(type(tensor), torch.Tensor):
-        raise TypeError(f"{type(tensor).__name__} is no tensor")
+    if not is_subtype(type(tensor), torch.Tensor):
+        raise TypeError(f"{type_name(type(tensor))} is no tensor")
     with torch._C.DisableTorchFunctionSubclass():
         why = why_indescribable(tensor)
         if why is not None:

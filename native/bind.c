@@ -63,8 +63,8 @@ static MdBinding bind_defaults(MdFlat *flat, PyFunctionObject *func, PyCodeObjec
     for (Py_ssize_t i = code->co_argcount; i < (Py_ssize_t)code->co_argcount + code->co_kwonlyargcount; i++) {
         if (flat->values[i] == NULL) {
             PyObject *name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
-            PyObject *value = func->func_kwdefaults != NULL ? PyDict_GetItemWithError(func->func_kwdefaults, name)
-                                                            : NULL;
+            PyObject *value =
+                func->func_kwdefaults != NULL ? PyDict_GetItemWithError(func->func_kwdefaults, name) : NULL;
             if (value == NULL) {
                 return PyErr_Occurred() ? MD_BIND_ERROR : MD_UNBOUND;
             }
@@ -120,7 +120,7 @@ MdBinding md_bind(MdFlat *flat, PyFunctionObject *func, PyCodeObject *code, PyOb
     Py_ssize_t count = md_flat_count(code);
     if (MD_LIKELY(given == code->co_argcount && count == given
                   && (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0))) {
-        if (md_flat_init(flat, count, false) < 0) {
+        if (md_flat_init(flat, count) < 0) {
             return MD_BIND_ERROR;
         }
         for (Py_ssize_t i = 0; i < count; i++) {
@@ -128,10 +128,9 @@ MdBinding md_bind(MdFlat *flat, PyFunctionObject *func, PyCodeObject *code, PyOb
         }
         return MD_BOUND;
     }
-    if (md_flat_init(flat, count, true) < 0) {
+    if (md_flat_init_owned(flat, count) < 0) {
         return MD_BIND_ERROR;
     }
-    flat->owned = true;
     MdBinding outcome = bind_general(flat, func, code, args, given, kwnames);
     if (outcome != MD_BOUND) {
         md_flat_free(flat);

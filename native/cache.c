@@ -90,45 +90,6 @@ void md_state_mark(MdCodeState *state, MdMark mark, bool demoted)
     state->fruitless = 0;
 }
 
-/* ---- flat arguments ---- */
-
-Py_ssize_t md_flat_count(PyCodeObject *code)
-{
-    return (Py_ssize_t)code->co_argcount + code->co_kwonlyargcount + ((code->co_flags & CO_VARARGS) != 0)
-        + ((code->co_flags & CO_VARKEYWORDS) != 0);
-}
-
-int md_flat_init(MdFlat *flat, Py_ssize_t count, bool clear)
-{
-    PyObject **room = flat->room;
-    if (MD_UNLIKELY(count > MD_FLAT_SMALL)) {
-        room = PyMem_New(PyObject *, count + 3);
-        if (room == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
-    }
-    flat->values = room + 1;
-    flat->count = count;
-    flat->owned = false;
-    if (clear) {
-        memset(flat->values, 0, (size_t)count * sizeof(PyObject *));
-    }
-    return 0;
-}
-
-void md_flat_free(MdFlat *flat)
-{
-    if (flat->owned) {
-        for (Py_ssize_t i = 0; i < flat->count; i++) {
-            Py_XDECREF(flat->values[i]);
-        }
-    }
-    if (MD_UNLIKELY(flat->values != flat->room + 1)) {
-        PyMem_Free(flat->values - 1);
-    }
-}
-
 /* ---- lookup ---- */
 
 static bool serves(MdEntry *entry, MdContext *context)
@@ -265,7 +226,8 @@ static const char *misfit(PyCodeObject *original, PyCodeObject *code)
         Py_ssize_t j = i < arguments ? i : i - arguments + originals_free;
         Py_ssize_t k = i < arguments ? i : i - arguments + codes_free;
         if (PyUnicode_Compare(PyTuple_GET_ITEM(original->co_localsplusnames, j),
-                              PyTuple_GET_ITEM(code->co_localsplusnames, k)) != 0) {
+                              PyTuple_GET_ITEM(code->co_localsplusnames, k))
+            != 0) {
             return "the names of arguments or free variables differ";
         }
     }
@@ -295,8 +257,8 @@ MdEntry *md_cache_add(PyCodeObject *code, MdContext *context, PyObject *guarded)
     if (entry == NULL) {
         return NULL;
     }
-    const char *reason = state->mark == MD_TRANSFORMED ? "the original is an entry's code itself"
-                                                       : misfit(code, entry->code);
+    const char *reason =
+        state->mark == MD_TRANSFORMED ? "the original is an entry's code itself" : misfit(code, entry->code);
     MdCodeState *transformed = reason == NULL ? md_state_need(entry->code) : NULL;
     if (transformed != NULL && transformed->head != NULL) {
         reason = "it has cache entries of its own";

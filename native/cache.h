@@ -49,10 +49,49 @@ typedef struct {
 } MdFlat;
 
 /* Number of flat arguments of a code: positional, keyword-only, *args, **kwargs. */
-Py_ssize_t md_flat_count(PyCodeObject *code);
-/* Room for `count` values, all NULL when `clear`. -1 with MemoryError. */
-int md_flat_init(MdFlat *flat, Py_ssize_t count, bool clear);
-void md_flat_free(MdFlat *flat);
+static inline Py_ssize_t md_flat_count(PyCodeObject *code)
+{
+    return (Py_ssize_t)code->co_argcount + code->co_kwonlyargcount + ((code->co_flags & CO_VARARGS) != 0)
+           + ((code->co_flags & CO_VARKEYWORDS) != 0);
+}
+
+/* Room for `count` values, which the caller fills with borrowed references. -1 with MemoryError. */
+static inline int md_flat_init(MdFlat *flat, Py_ssize_t count)
+{
+    PyObject **room = flat->room;
+    if (MD_UNLIKELY(count > MD_FLAT_SMALL)) {
+        room = PyMem_New(PyObject *, count + 3);
+        if (room == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+    }
+    flat->values = room + 1;
+    flat->count = count;
+    flat->owned = false;
+    return 0;
+}
+
+/* The same for values that become references of our own, NULL until they are known. */
+static inline int md_flat_init_owned(MdFlat *flat, Py_ssize_t count)
+{
+    if (md_flat_init(flat, count) < 0) {
+        return -1;
+    }
+    flat->owned = true;
+    memset(flat->values, 0, (size_t)count * sizeof(PyObject *));
+    return 0;
+}
+
+static inline void md_flat_free(MdFlat *flat)
+{
+    for (Py_ssize_t i = 0; flat->owned && i < flat->count; i++) {
+        Py_XDECREF(flat->values[i]);
+    }
+    if (MD_UNLIKELY(flat->values != flat->room + 1)) {
+        PyMem_Free(flat->values - 1);
+    }
+}
 
 typedef enum { MD_HIT, MD_MISS, MD_FAILED } MdOutcome;
 

@@ -162,8 +162,7 @@ static PyGetSetDef context_getset[] = {
 };
 
 PyTypeObject MdContext_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "minidynamo._C.OptimizeContext",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.OptimizeContext",
     .tp_basicsize = sizeof(MdContext),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
     .tp_doc = "OptimizeContext(key, nopython=False, **attributes)\n\n"

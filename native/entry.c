@@ -262,8 +262,7 @@ static PyGetSetDef entry_getset[] = {
 };
 
 PyTypeObject MdEntry_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "minidynamo._C.CacheEntry",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.CacheEntry",
     .tp_basicsize = sizeof(MdEntry),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_doc = "One compiled version of a code object: guards, and the code that runs when they hold.",

@@ -38,30 +38,30 @@ struct MdKey {
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *target;    /* owned until the handle is bound, then borrowed from the entry; NULL when the entry is dead */
-    MdEntry *entry;      /* borrowed; NULL before binding and after the entry's death */
-    Py_ssize_t outputs;  /* >= 0: a graph: runs with capture off, must return so many values */
+    PyObject *target; /* owned until the handle is bound, then borrowed from the entry; NULL when the entry is dead */
+    MdEntry *entry; /* borrowed; NULL before binding and after the entry's death */
+    Py_ssize_t outputs; /* >= 0: a graph: runs with capture off, must return so many values */
     char bound;
 } MdHandle;
 
 struct MdEntry {
     PyObject_HEAD
-    MdEntry *next;           /* borrowed: the next entry of the same code object */
-    MdCodeState *state;      /* borrowed: state of the code object that the entry serves; NULL once it is out */
-    MdKey *key;              /* borrowed: the owner; NULL once it is out */
+    MdEntry *next; /* borrowed: the next entry of the same code object */
+    MdCodeState *state; /* borrowed: state of the code object that the entry serves; NULL once it is out */
+    MdKey *key; /* borrowed: the owner; NULL once it is out */
     MdEntry *key_next, *key_prev;
-    uint64_t serial;         /* grows with every entry of the process */
+    uint64_t serial; /* grows with every entry of the process */
     uint64_t hits;
     PyObject *check_fn;
-    PyCodeObject *code;      /* what runs on a hit */
+    PyCodeObject *code; /* what runs on a hit */
     MdValidity *validity;
-    PyObject *handles;       /* tuple of EntryHandle */
-    PyObject *targets;       /* tuple: what the handles borrow */
-    PyObject *owned;         /* tuple: whatever else the code borrows */
-    PyObject *payload;       /* for reports */
-    PyObject *owner;         /* weak reference to the OptimizeContext that made the entry */
-    PyObject *last_error;    /* str: first exception that check_fn raised */
-    PyObject *graph_error;   /* str: type and message of the last exception out of a graph */
+    PyObject *handles; /* tuple of EntryHandle */
+    PyObject *targets; /* tuple: what the handles borrow */
+    PyObject *owned; /* tuple: whatever else the code borrows */
+    PyObject *payload; /* for reports */
+    PyObject *owner; /* weak reference to the OptimizeContext that made the entry */
+    PyObject *last_error; /* str: first exception that check_fn raised */
+    PyObject *graph_error; /* str: type and message of the last exception out of a graph */
     char has_break;
     char rerunnable;
 };

@@ -80,11 +80,8 @@ static PyObject *run_skip_subtree(const Call *c)
 
 /* ---- hits ---- */
 
-bool md_wants_rerun(MdEntry *entry, PyObject **result)
+bool md_check_rerun(MdEntry *entry, PyObject **result)
 {
-    if (MD_LIKELY(*result != md_rerun)) {
-        return false;
-    }
     Py_CLEAR(*result);
     if (!entry->rerunnable) {
         PyErr_SetString(PyExc_RuntimeError,
@@ -135,13 +132,12 @@ typedef struct {
 static int again_hold(Again *again, const Call *c)
 {
     Py_ssize_t count = md_flat_count(c->code);
-    if (md_flat_init(&again->flat, count, false) < 0) {
+    if (md_flat_init_owned(&again->flat, count) < 0) {
         return -1;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         again->flat.values[i] = Py_XNewRef(md_frame_local(c->frame, i));
     }
-    again->flat.owned = true;
     again->func = Py_NewRef((PyObject *)md_frame_func(c->frame));
     again->code = (PyCodeObject *)Py_NewRef((PyObject *)c->code);
     return 0;
@@ -178,7 +174,7 @@ static PyObject *run_called(const Call *c, MdEntry *entry)
     Py_ssize_t count = md_flat_count(c->code);
     PyObject *func = md_function_like(md_frame_func(c->frame), entry->code, false);
     PyObject *result = NULL;
-    if (func != NULL && md_flat_init(&flat, count, false) == 0) {
+    if (func != NULL && md_flat_init(&flat, count) == 0) {
         for (Py_ssize_t i = 0; i < count; i++) {
             flat.values[i] = md_frame_local(c->frame, i);
         }
@@ -232,8 +228,8 @@ static PyObject *convert(const Call *c, MdContext *context)
         PyTuple_SET_ITEM(flat, i, Py_NewRef(md_frame_local(c->frame, i)));
     }
     PyObject *args[6] = {
-        (PyObject *)context, (PyObject *)c->code, flat, c->frame->f_globals, c->frame->f_builtins,
-        func->func_closure != NULL ? func->func_closure : Py_None,
+        (PyObject *)context, (PyObject *)c->code,  flat,
+        c->frame->f_globals, c->frame->f_builtins, func->func_closure != NULL ? func->func_closure : Py_None,
     };
     PyObject *callback = Py_NewRef(convert_callback);
     MD_COUNT(converts);
@@ -325,7 +321,7 @@ static MdOutcome find(const Call *c, MdCodeState *state, MdContext *context, MdE
 {
     MdFlat flat;
     Py_ssize_t count = md_flat_count(c->code);
-    if (md_flat_init(&flat, count, false) < 0) {
+    if (md_flat_init(&flat, count) < 0) {
         return MD_FAILED;
     }
     for (Py_ssize_t i = 0; i < count; i++) {

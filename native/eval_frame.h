@@ -6,7 +6,11 @@
 
 /* `result` (stolen, may be NULL) of running `entry`: true if it asks for a plain re-run, which is then allowed. With
  * RERUN out of an entry that may not be re-run, *result becomes NULL with RuntimeError. */
-bool md_wants_rerun(MdEntry *entry, PyObject **result);
+bool md_check_rerun(MdEntry *entry, PyObject **result);
+static inline bool md_wants_rerun(MdEntry *entry, PyObject **result)
+{
+    return MD_UNLIKELY(*result == md_rerun) && md_check_rerun(entry, result);
+}
 
 /* Tells Python that a plain re-run of the entry's function succeeded with `result` (stolen). Returns `result`, or NULL
  * if the callback raised. */

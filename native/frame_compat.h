@@ -270,7 +270,7 @@ static inline bool md_tracing(PyThreadState *ts)
 #if MD_PY312_UP
     const uint8_t *tools = ts->interp->monitors.tools;
     return ts->tracing != 0 || ts->c_tracefunc != NULL
-        || (tools[PY_MONITORING_EVENT_LINE] | tools[PY_MONITORING_EVENT_INSTRUCTION]) != 0;
+           || (tools[PY_MONITORING_EVENT_LINE] | tools[PY_MONITORING_EVENT_INSTRUCTION]) != 0;
 #else
     return ts->tracing != 0 || ts->c_tracefunc != NULL;
 #endif

@@ -180,8 +180,7 @@ static PyGetSetDef handle_getset[] = {
 };
 
 PyTypeObject MdHandle_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "minidynamo._C.EntryHandle",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.EntryHandle",
     .tp_basicsize = sizeof(MdHandle),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_doc = "EntryHandle(target, n_outputs=-1)\n\n"

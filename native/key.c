@@ -111,8 +111,7 @@ static PyGetSetDef key_getset[] = {
 };
 
 PyTypeObject MdKey_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "minidynamo._C.CompileKey",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.CompileKey",
     .tp_basicsize = sizeof(MdKey),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
     .tp_doc = "CompileKey(backend, dynamic=None, options=None)\n\n"

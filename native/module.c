@@ -7,13 +7,15 @@
 static PyMethodDef module_methods[] = {
     {"set_convert_frame", md_py_set_convert_frame, METH_O,
      "set_convert_frame(fn | None) -> the one before\n\n"
-     "fn(ctx, code, args, globals, builtins, closure | None) compiles a frame that no entry fits: it returns an object\n"
+     "fn(ctx, code, args, globals, builtins, closure | None) compiles a frame that no entry fits: it returns an "
+     "object\n"
      "with code, check_fn, validity, handles, owned, has_break, rerunnable, payload; or SKIP, SKIP_SUBTREE or\n"
      "NO_COMPILE, which marks the code; or None: run plain this time; or NotImplemented: run plain\n"
      "this time with capture off below it too. What it raises, the call raises."},
     {"set_rerun_callback", md_py_set_rerun_callback, METH_O,
      "set_rerun_callback(fn | None) -> the one before\n\n"
-     "fn(entry, error), error being type and message, is called after a graph failed with an exception and plain Python did not."},
+     "fn(entry, error), error being type and message, is called after a graph failed with an exception and plain "
+     "Python did not."},
     {"mark_code", (PyCFunction)(void (*)(void))md_py_mark_code, METH_FASTCALL,
      "mark_code(code, mark): SKIP, SKIP_SUBTREE, NO_COMPILE, or 0 for none"},
     {"get_mark", md_py_get_mark, METH_O, "get_mark(code) -> 0, SKIP, SKIP_SUBTREE, NO_COMPILE or TRANSFORMED"},
@@ -72,8 +74,8 @@ static int register_callbacks(void)
     PyObject *after_fork = PyCFunction_New(&after_fork_method, NULL);
     PyObject *exiting = PyCFunction_New(&at_exit_method, NULL);
     int failed = after_fork == NULL || exiting == NULL
-        || call_register("os", "register_at_fork", after_fork, "after_in_child") < 0
-        || call_register("atexit", "register", exiting, NULL) < 0;
+                 || call_register("os", "register_at_fork", after_fork, "after_in_child") < 0
+                 || call_register("atexit", "register", exiting, NULL) < 0;
     Py_XDECREF(after_fork);
     Py_XDECREF(exiting);
     done = !failed;
@@ -113,8 +115,7 @@ static int add_constants(PyObject *module)
     if (md_rerun == NULL && (md_rerun = md_sentinel_new("RERUN")) == NULL) {
         return -1;
     }
-    if (PyModule_AddObjectRef(module, "RERUN", md_rerun) < 0
-        || PyModule_AddIntConstant(module, "SKIP", MD_SKIP) < 0
+    if (PyModule_AddObjectRef(module, "RERUN", md_rerun) < 0 || PyModule_AddIntConstant(module, "SKIP", MD_SKIP) < 0
         || PyModule_AddIntConstant(module, "SKIP_SUBTREE", MD_SKIP_SUBTREE) < 0
         || PyModule_AddIntConstant(module, "NO_COMPILE", MD_NO_COMPILE) < 0
         || PyModule_AddIntConstant(module, "TRANSFORMED", MD_TRANSFORMED) < 0

@@ -157,8 +157,14 @@ static PyObject *call_python(MdOptimized *self, PyFunctionObject *func, PyObject
         return PyObject_Vectorcall((PyObject *)func, args, nargsf, kwnames);
     }
     Call c = {
-        .self = self, .ts = ts, .t = t, .func = func, .code = (PyCodeObject *)Py_NewRef((PyObject *)code),
-        .args = args, .nargsf = nargsf, .kwnames = kwnames,
+        .self = self,
+        .ts = ts,
+        .t = t,
+        .func = func,
+        .code = (PyCodeObject *)Py_NewRef((PyObject *)code),
+        .args = args,
+        .nargsf = nargsf,
+        .kwnames = kwnames,
     };
     PyObject *result = look_up_and_run(&c);
     Py_DECREF((PyObject *)c.code);
@@ -187,8 +193,8 @@ static PyObject *call_bound(MdOptimized *self, PyObject *method, PyObject *const
     if (total > 0) {
         memcpy(moved + 2, args, (size_t)total * sizeof(PyObject *));
     }
-    PyObject *result = call_python(self, func, moved + 1, (size_t)(given + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                                   kwnames);
+    PyObject *result =
+        call_python(self, func, moved + 1, (size_t)(given + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
     Py_DECREF(method);
     if (moved != room) {
         PyMem_Free(moved);

@@ -26,8 +26,7 @@ static PyObject *resume_vectorcall(PyObject *op, PyObject *const *args, size_t n
         return PyErr_Format(PyExc_RuntimeError, "minidynamo: %R needs a closure of %d cell(s), its caller %U has %zd",
                             op, self->code->co_nfreevars, caller->func_qualname, cells);
     }
-    PyObject *made = PyFunction_NewWithQualName((PyObject *)self->code, caller->func_globals,
-                                                self->code->co_qualname);
+    PyObject *made = PyFunction_NewWithQualName((PyObject *)self->code, caller->func_globals, self->code->co_qualname);
     if (made == NULL) {
         return NULL;
     }
@@ -79,8 +78,7 @@ static PyMemberDef resume_members[] = {
 };
 
 PyTypeObject MdResume_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "minidynamo._C.ResumeFunction",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.ResumeFunction",
     .tp_basicsize = sizeof(MdResume),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_doc = "ResumeFunction(code, name=code.co_name)\n\n"

@@ -133,8 +133,7 @@ static void watch_dealloc(PyObject *self)
 }
 
 PyTypeObject MdThreadWatch_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "minidynamo._C.ThreadWatch",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.ThreadWatch",
     .tp_basicsize = sizeof(MdThreadWatch),
     .tp_dealloc = watch_dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,

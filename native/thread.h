@@ -7,17 +7,17 @@
 #define MD_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
 typedef struct {
-    PyObject *active;      /* owned OptimizeContext, NULL = capture off; set <=> this thread is a user of the evaluator */
-    int busy;              /* > 0: inside a guard, or inside the compiler: nothing is looked up or compiled */
-    int scopes;            /* C calls that have set `active` and will put it back */
-    int loan;              /* units of C recursion lent to this thread */
-    char *stack_floor;     /* below it the C stack is too short for more frames under the evaluator; NULL: unknown */
-    uint64_t captures;     /* entries made or used by the evaluator in this thread */
-    uint64_t additions;    /* entries made in this thread */
-    PyCodeObject *missed;  /* borrowed: the code whose entries an OptimizedFunction has just tried, without a hit */
-    MdFrame *chain_frame;  /* frame handed to the evaluator below ours, and how deep ours is in the chain there */
+    PyObject *active; /* owned OptimizeContext, NULL = capture off; set <=> this thread is a user of the evaluator */
+    int busy; /* > 0: inside a guard, or inside the compiler: nothing is looked up or compiled */
+    int scopes; /* C calls that have set `active` and will put it back */
+    int loan; /* units of C recursion lent to this thread */
+    char *stack_floor; /* below it the C stack is too short for more frames under the evaluator; NULL: unknown */
+    uint64_t captures; /* entries made or used by the evaluator in this thread */
+    uint64_t additions; /* entries made in this thread */
+    PyCodeObject *missed; /* borrowed: the code whose entries an OptimizedFunction has just tried, without a hit */
+    MdFrame *chain_frame; /* frame handed to the evaluator below ours, and how deep ours is in the chain there */
     int chain_level;
-    bool watched;          /* the thread state holds an object that tidies up when the thread ends */
+    bool watched; /* the thread state holds an object that tidies up when the thread ends */
 } MdThread;
 
 extern MD_TLS MdThread md_thread;

@@ -45,8 +45,7 @@ static PyMemberDef validity_members[] = {
 };
 
 PyTypeObject MdValidity_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "minidynamo._C.Validity",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.Validity",
     .tp_basicsize = sizeof(MdValidity),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_doc = "Validity(): one flag that says whether a cache entry may be used.",
@@ -83,8 +82,7 @@ static PyMethodDef sentinel_methods[] = {
 };
 
 PyTypeObject MdSentinel_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "minidynamo._C.Sentinel",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.Sentinel",
     .tp_basicsize = sizeof(MdSentinel),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_doc = "A value that is nothing but itself.",

@@ -19,8 +19,10 @@ static PyObject *optimized_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     }
     if (!PyFunction_Check(fn) && !PyType_IsSubtype(type, &MdOptimizedCallable_Type)) {
         if (type != &MdOptimized_Type) {
-            return PyErr_Format(PyExc_TypeError, "%.100s wraps Python functions, not %.100s; derive it from "
-                                "OptimizedCallable", type->tp_name, Py_TYPE(fn)->tp_name);
+            return PyErr_Format(PyExc_TypeError,
+                                "%.100s wraps Python functions, not %.100s; derive it from "
+                                "OptimizedCallable",
+                                type->tp_name, Py_TYPE(fn)->tp_name);
         }
         type = &MdOptimizedCallable_Type;
     }
@@ -205,11 +207,10 @@ static PyObject *optimized_repr(PyObject *op)
 }
 
 PyTypeObject MdOptimized_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "minidynamo._C.OptimizedFunction",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.OptimizedFunction",
     .tp_basicsize = sizeof(MdOptimized),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE
-        | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                | Py_TPFLAGS_METHOD_DESCRIPTOR,
     .tp_doc = "OptimizedFunction(fn, ctx=None)\n\n"
               "Calls fn with ctx active: cache entries are used, and made where none fits. ctx None: with capture off.",
     .tp_new = optimized_new,
@@ -228,8 +229,7 @@ PyTypeObject MdOptimized_Type = {
 };
 
 PyTypeObject MdOptimizedCallable_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "minidynamo._C.OptimizedCallable",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.OptimizedCallable",
     .tp_basicsize = sizeof(MdOptimized),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE,
     .tp_doc = "An OptimizedFunction around something that is no Python function; bound to instances as that is.",

@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from minidynamo.static_access import instance_dict
+
 ATOMS = (type(None), bool, str, bytes, type(Ellipsis), torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
@@ -29,9 +31,9 @@ class Describer:
         describe = TABLE.get(type(value), _object)
         if describe is _atom:
             return type(value).__name__, repr(value)
-        if isinstance(value, torch.Tensor):
+        if issubclass(type(value), torch.Tensor):  # not isinstance: that may run the program's code
             describe = _tensor
-        elif isinstance(value, type) or describe is _name:
+        elif issubclass(type(value), type) or describe is _name:
             return type(value).__name__, value.__name__
         number = self._numbers.get(id(value))
         if number is not None:
@@ -105,7 +107,7 @@ def _name(describer: Describer, value: Any) -> Any:
 
 
 def _object(describer: Describer, value: Any) -> Any:
-    return type(value).__qualname__, describer(getattr(value, "__dict__", None))
+    return type(value).__qualname__, describer(instance_dict(value))
 
 
 def _tensor(describer: Describer, value: torch.Tensor) -> Any:

@@ -11,6 +11,7 @@ import inspect
 import io
 import itertools
 import linecache
+import sys
 import textwrap
 import traceback
 import types
@@ -49,7 +50,7 @@ class Module:
         self.filename = filename or f"<program {next(_numbers)}>"
         lines = self.source.splitlines(keepends=True)
         linecache.cache[self.filename] = (len(self.source), None, lines, self.filename)
-        self.module = types.ModuleType("program")
+        self.module = sys.modules["program"] = types.ModuleType("program")
         self.names = self.module.__dict__
         self.names.update(PRELUDE)
         exec(compile(self.source, self.filename, "exec"), self.names)

@@ -168,7 +168,8 @@ def test_a_limit_is_still_one(row, tmp_path):
     """The example breaks the graph with that code and gives eager's result. If it is captured now: take the
     row out."""
     what, code, md = row
-    source = f"def f(y, thing, layer, plain, options, seen):\n    y = y * 2\n    {code.strip('`')}\n    return y + 1\n"
+    lines = ("def f(y, thing, layer, plain, options, seen):", "y = y * 2", code.strip("`"), "return y + 1")
+    source = "\n    ".join(lines)
     namespace: dict[str, object] = {"torch": torch, "time": importlib.import_module("time")}
     exec(compile(source, f"<{what}>", "exec"), namespace)
     f = namespace["f"]

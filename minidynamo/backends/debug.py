@@ -14,14 +14,19 @@ from .registry import register_backend
 def graph_table(gm: torch.fx.GraphModule, title: str) -> Any:
     """A rich table of the graph: operation, name, target, arguments."""
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left", show_edge=False)
+    table = Table(title=Text(title), title_justify="left", show_edge=False)
     for column in ("opcode", "name", "target", "args"):
         table.add_column(column, overflow="fold")
     for node in gm.graph.nodes:
         args = ", ".join([*map(str, node.args), *(f"{k}={v}" for k, v in node.kwargs.items())])
-        target = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
-        table.add_row(node.op, node.name, str(target), args)
+        target = (
+            node.target
+            if isinstance(node.target, str)
+            else getattr(node.target, "__name__", str(node.target))
+        )
+        table.add_row(*map(Text, (node.op, node.name, str(target), args)))
     return table
 
 

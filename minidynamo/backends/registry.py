@@ -58,8 +58,12 @@ def lookup_backend(backend: str | CompilerFn) -> Backend:
         if found is None:
             near = difflib.get_close_matches(backend, _REGISTRY, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"registered are {', '.join(list_backends())}"
-            raise InvalidBackend(f"no backend named {backend!r}; {hint} (or pass a callable `(gm, example_inputs)`)")
+            raise InvalidBackend(
+                f"no backend named {backend!r}; {hint} (or pass a callable `(gm, example_inputs)`)"
+            )
         return found
     if not callable(backend):
-        raise InvalidBackend(f"backend must be a name or a callable, not {type(backend).__name__} ({backend!r})")
+        raise InvalidBackend(
+            f"backend must be a name or a callable, not {type(backend).__name__} ({backend!r})"
+        )
     return Backend(getattr(backend, "__name__", type(backend).__name__), backend)

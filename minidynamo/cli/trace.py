@@ -52,6 +52,8 @@ def stage_names(text: str) -> list[str]:
             near = difflib.get_close_matches(name, STAGES, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"stages are {', '.join(STAGES)}"
             raise BadTarget(f"unknown stage {name!r}; {hint}")
+    if not wanted:
+        raise BadTarget(f"no stage was named; stages are {', '.join(STAGES)}")
     return wanted
 
 

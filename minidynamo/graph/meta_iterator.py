@@ -49,6 +49,23 @@ def is_channels_last(shape: Shape, stride: Shape) -> bool:
     return True
 
 
+@lru_cache(maxsize=4096)
+def suggests_channels_last(shape: Shape, stride: Shape) -> bool:
+    """Whether operators take the tensor for a channels-last one (`suggest_memory_format`).
+
+    Stricter than `is_channels_last` where dimensions of one element leave it open, and also true of slices.
+    """
+    order = {4: (1, 3, 2, 0), 5: (1, 4, 3, 2, 0)}.get(len(shape))
+    if order is None or stride[1] == 0 or 0 in shape:
+        return False
+    least = 0
+    for axis in order:
+        if stride[axis] < least or axis == 0 and least == stride[1]:
+            return False
+        least = stride[axis] * max(shape[axis], 1)
+    return True
+
+
 def channels_last_strides(shape: Shape) -> Shape:
     """The strides of a freshly made channels-last tensor of 4 or 5 dimensions."""
     order = (1, 3, 2, 0) if len(shape) == 4 else (1, 4, 3, 2, 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from minidynamo.graph.meta_iterator import channels_last_strides, is_channels_last, result_dtype
+from minidynamo.graph.meta_iterator import channels_last_strides, result_dtype, suggests_channels_last
 from minidynamo.graph.meta_rules import (
     fresh,
     meta_rule,
@@ -33,7 +33,7 @@ def _need_tensors(tensors: Any) -> list[TensorMeta]:
 
 @meta_rule(torch.cat, torch.concat, torch.concatenate)
 def cat(grad_mode: bool, tensors: Any, dim: Any = 0) -> TensorMeta:
-    """cat along a dimension: contiguous, or channels-last if every operand is only that."""
+    """cat along a dimension: contiguous, or channels-last if every operand is that."""
     parts = _need_tensors(tensors)
     first = parts[0]
     axis = need_dim(dim, first.ndim)
@@ -45,11 +45,8 @@ def cat(grad_mode: bool, tensors: Any, dim: Any = 0) -> TensorMeta:
     dtype = result_dtype(*parts)
     check_kind(dtype, "bifc")
     shape = (*first.shape[:axis], sum(part.shape[axis] for part in parts), *first.shape[axis + 1 :])
-    stride = None
-    if any(is_channels_last(part.shape, part.stride) for part in parts):
-        if not all(is_channels_last(part.shape, part.stride) and not part.is_contiguous for part in parts):
-            raise Decline
-        stride = channels_last_strides(shape)
+    last = all(suggests_channels_last(part.shape, part.stride) for part in parts)
+    stride = channels_last_strides(shape) if last else None
     return fresh(shape, dtype, same_device(*parts), wants_grad(grad_mode, *parts), stride)
 
 

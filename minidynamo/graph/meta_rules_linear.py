@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from minidynamo.graph.meta_iterator import broadcast, is_channels_last
+from minidynamo.graph.meta_iterator import broadcast, suggests_channels_last
 from minidynamo.graph.meta_rules import (
     fresh,
     is_tensor,
@@ -164,7 +164,7 @@ def convolution(spatial: int) -> Any:
         if min(steps) < 1 or min(pads) < 0 or min(gaps) < 1:
             raise Decline
         for operand in (x, w):
-            if not operand.is_contiguous or is_channels_last(operand.shape, operand.stride):
+            if not operand.is_contiguous or suggests_channels_last(operand.shape, operand.stride):
                 raise Decline
         operands = [x, w]
         if bias is not None:

@@ -13,8 +13,8 @@ from minidynamo.graph.meta_iterator import (
     broadcast,
     elementwise,
     in_place,
-    is_channels_last,
     preserved_strides,
+    suggests_channels_last,
 )
 from minidynamo.graph.meta_rules import fresh, meta_rule, need_sizes, need_tensor, same_device, wants_grad
 from minidynamo.graph.meta_rules_linear import _per_dim
@@ -59,7 +59,7 @@ def group_norm(
     x = need_tensor(input)
     if x.ndim < 3 or type(num_groups) is not int or num_groups < 1 or x.shape[1] % num_groups or 0 in x.shape:
         raise Decline
-    if not x.is_contiguous or is_channels_last(x.shape, x.stride) or x.shape[0] * num_groups == x.numel:
+    if not x.is_contiguous or suggests_channels_last(x.shape, x.stride) or x.shape[0] * num_groups == x.numel:
         raise Decline
     given = _affine(x, x.shape[1:2], weight, bias)
     return fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x, *given))
@@ -79,7 +79,7 @@ def batch_norm(
 ) -> TensorMeta:
     """batch_norm of a contiguous input; the running statistics keep their metadata."""
     x = need_tensor(input)
-    if x.ndim < 2 or 0 in x.shape or not x.is_contiguous or is_channels_last(x.shape, x.stride):
+    if x.ndim < 2 or 0 in x.shape or not x.is_contiguous or suggests_channels_last(x.shape, x.stride):
         raise Decline
     if x.numel == x.shape[1] or (running_mean is None or running_var is None) and not training:
         raise Decline
@@ -134,7 +134,7 @@ def embedding(
 def _plain_images(x: TensorMeta) -> None:
     """A contiguous batch of images, which pooling answers with a contiguous one."""
     check_kind(x.dtype, "f")
-    if x.ndim != 4 or 0 in x.shape or not x.is_contiguous or is_channels_last(x.shape, x.stride):
+    if x.ndim != 4 or 0 in x.shape or not x.is_contiguous or suggests_channels_last(x.shape, x.stride):
         raise Decline
 
 
@@ -361,7 +361,7 @@ def pad(grad_mode: bool, input: Any, pad: Any, mode: str = "constant", value: An
     amounts = need_sizes((pad,))
     if mode != "constant" or len(amounts) % 2 or len(amounts) > 2 * x.ndim or max(amounts, default=0) <= 0:
         raise Decline
-    if is_channels_last(x.shape, x.stride) or x.ndim in (4, 5) and not x.is_contiguous:
+    if suggests_channels_last(x.shape, x.stride):
         raise Decline
     if value is not None and type(value) not in (int, float):
         raise Decline

@@ -37,14 +37,25 @@ from minidynamo.static_access import (
     dict_has,
     dict_keys,
     has_static_attr,
+    is_one_of,
     is_subtype,
     static_attr,
     static_len,
     type_lookup,
+    type_name,
 )
 
 READ_ERRORS = (LookupError, AttributeError, TypeError, ValueError)
 _C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
+_SINGLETONS = (
+    type(None),
+    bool,
+    type(Ellipsis),
+    type(NotImplemented),
+    torch.dtype,
+    torch.layout,
+    torch.memory_format,
+)
 _LIBRARY_HASHES = (enum.Enum.__hash__, torch.Tensor.__hash__)
 
 
@@ -105,7 +116,7 @@ class GuardBuilder:
 
     def _type(self, guard: Guard, path: Source) -> type:
         cls = type(self.get(path, guard))
-        self.emit(guard, "TYPE_MATCH", path, self.watch(cls), expected=f"type {cls.__qualname__}")
+        self.emit(guard, "TYPE_MATCH", path, self.watch(cls), expected=f"type {type_name(cls)}")
         return cls
 
     def _make_safe(self, guard: Guard, source: Source) -> None:
@@ -132,9 +143,9 @@ class GuardBuilder:
                 self._check_key(guard, part)
         elif type(key) is Ref:
             found = type_lookup(type(key.resolve()), "__hash__")
-            if type(found) not in _C_METHODS and found not in _LIBRARY_HASHES:
+            if not is_one_of(type(found), _C_METHODS) and not any(found is each for each in _LIBRARY_HASHES):
                 raise self.error(
-                    guard, f"the key's __hash__ is Python code ({type(key.resolve()).__qualname__})"
+                    guard, f"the key's __hash__ is Python code ({type_name(type(key.resolve()))})"
                 )
 
     # ------------------------------------------------------------------------------------- types, identity
@@ -151,14 +162,14 @@ class GuardBuilder:
             return
         if not can_id_match(value):
             raise self.error(
-                guard, f"{type(value).__name__} objects have no weak references; guard type and structure"
+                guard, f"{type_name(type(value))} objects have no weak references; guard type and structure"
             )
         self.emit(
             guard,
             "ID_MATCH",
             guard.origin,
             self.watch(value),
-            expected=f"the same {type(value).__qualname__}",
+            expected=f"the same {type_name(type(value))}",
         )
 
     def BUILTIN_MATCH(self, guard: Guard) -> None:
@@ -181,7 +192,7 @@ class GuardBuilder:
         """
         fn = self.get(guard.origin, guard)
         if type(fn) is not types.FunctionType:
-            raise self.error(guard, f"{type(fn).__name__} is no Python function")
+            raise self.error(guard, f"{type_name(type(fn))} is no Python function")
         code = fn.__code__
         where = f"code of {code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
         self.emit(guard, "FUNCTION_MATCH", guard.origin, self.watch(code), expected=where)
@@ -215,11 +226,14 @@ class GuardBuilder:
             self.emit(guard, "CONSTANT_MATCH", path, value, expected=literal(value))
             return
         if not is_literal(value) and type(value) is not tuple:
-            raise self.error(guard, f"a {type(value).__name__} object is no constant")
+            raise self.error(guard, f"a {type_name(type(value))} object is no constant")
         constant = value if is_literal(value) else as_key(value)
         self._type(guard, path)
         plain = (
-            type(value) in (int, str, bytes) or type(value) is float and math.isfinite(value) and value != 0
+            is_one_of(type(value), (int, str, bytes))
+            or type(value) is float
+            and math.isfinite(value)
+            and value != 0
         )
         self.emit(
             guard, "EQUALS_MATCH" if plain else "SAME_MATCH", path, constant, expected=literal(constant)
@@ -273,7 +287,7 @@ class GuardBuilder:
         present = dict_has(mapping, key)
         named = as_key(key)
         self._check_key(guard, named)
-        plain = type(type_lookup(type(mapping), "__contains__")) in _C_METHODS
+        plain = is_one_of(type(type_lookup(type(mapping), "__contains__")), _C_METHODS)
         kind = _CONTAINS[plain, present]
         self.emit(
             guard, kind, guard.origin, named, expected=f"{'key' if present else 'no key'} {literal(named)}"
@@ -283,7 +297,7 @@ class GuardBuilder:
         """The keys and their order."""
         mapping = self.get(guard.origin, guard)
         if not is_subtype(type(mapping), dict):
-            raise self.error(guard, f"{type(mapping).__name__} is no dict")
+            raise self.error(guard, f"{type_name(type(mapping))} is no dict")
         keys = tuple(map(as_key, dict_keys(mapping)))
         self._type(guard, guard.origin)
         self.emit(guard, "DICT_KEYS", guard.origin, keys, expected=f"keys {literal(keys)}")
@@ -305,7 +319,7 @@ class GuardBuilder:
         sizes = tuple(None if i in free_sizes else n for i, n in enumerate(sizes))
         strides = tuple(None if i in free_strides else n for i, n in enumerate(strides))
         spec = (type_id, keyset, dtype, device, grad, sizes, strides)
-        words = f"{type(tensor).__qualname__} {dtype} {leaves.sizes_text(sizes)} on {device}"
+        words = f"{type_name(type(tensor))} {dtype} {leaves.sizes_text(sizes)} on {device}"
         self.emit(guard, "TENSOR_MATCH", guard.origin, *spec, expected=words)
 
     def SHAPE_ENV(self, guard: Guard) -> None:
@@ -353,15 +367,7 @@ _CONTAINS = {
 
 
 def _is_singleton(value: object) -> bool:
-    return type(value) in (
-        type(None),
-        bool,
-        type(Ellipsis),
-        type(NotImplemented),
-        torch.dtype,
-        torch.layout,
-        torch.memory_format,
-    )
+    return is_one_of(type(value), _SINGLETONS)
 
 
 def can_id_match(value: object) -> bool:
@@ -372,15 +378,16 @@ def can_id_match(value: object) -> bool:
 def _plain_step_runs_code(source: Source, cls: type) -> str | None:
     """Why the plain step of `source` on an exact `cls` could run user code; None when it runs C code only."""
     if isinstance(source, FunctionPartSource):
-        return None if cls is types.FunctionType else f"{cls.__qualname__} is no Python function"
+        return None if cls is types.FunctionType else f"{type_name(cls)} is no Python function"
     if isinstance(source, WeakRefSource):
-        return None if cls is weakref.ref else f"{cls.__qualname__} is not weakref.ref"
+        return None if cls is weakref.ref else f"{type_name(cls)} is not weakref.ref"
     if isinstance(source, ItemSource):
-        return None if has_plain_items(cls) else f"{cls.__qualname__} defines __getitem__ or __missing__"
+        return None if has_plain_items(cls) else f"{type_name(cls)} defines __getitem__ or __missing__"
     assert isinstance(source, AttrSource)
     if type(type_lookup(cls, "__getattribute__")) is not types.WrapperDescriptorType:
-        return f"{cls.__qualname__} defines __getattribute__"
+        return f"{type_name(cls)} defines __getattribute__"
     found = type_lookup(cls, source.member)
-    if found is not None and type(found) not in (types.MemberDescriptorType, types.GetSetDescriptorType):
-        return f"{source.member} of {cls.__qualname__} is a {type(found).__name__}"
+    slots = (types.MemberDescriptorType, types.GetSetDescriptorType)
+    if found is not None and not is_one_of(type(found), slots):
+        return f"{source.member} of {type_name(cls)} is a {type_name(type(found))}"
     return None

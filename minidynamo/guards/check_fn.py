@@ -11,7 +11,7 @@ from typing import Any
 
 from minidynamo import exc
 from minidynamo.guards import leaves
-from minidynamo.guards.builder import GuardBuilder, Rows
+from minidynamo.guards.builder import READ_ERRORS, GuardBuilder, Rows
 from minidynamo.guards.diagnose import explain_failure
 from minidynamo.guards.guard import Guard
 from minidynamo.guards.order import order
@@ -99,7 +99,10 @@ class CheckFunctionManager:
         local_builder, global_builder = GuardBuilder(self.frame, out), GuardBuilder(self.frame, out)
         for guard in self.guards:
             if self.guard_nn_modules or not guard.is_nn_module():
-                guard.create(local_builder, global_builder)
+                try:
+                    guard.create(local_builder, global_builder)
+                except READ_ERRORS as error:
+                    raise local_builder.error(guard, f"{type(error).__name__}: {error}") from error
         return out
 
     def compile_check_fn(self) -> CheckFn:

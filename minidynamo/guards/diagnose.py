@@ -12,7 +12,7 @@ from minidynamo.guards import py_leaves
 from minidynamo.guards.rows import GuardRow
 from minidynamo.literals import is_literal, literal
 from minidynamo.sources import FrameValues, Source
-from minidynamo.static_access import dict_keys, static_attr, static_len
+from minidynamo.static_access import dict_keys, is_subtype, static_attr, static_len, type_name
 
 _SHORT = 80
 
@@ -58,7 +58,7 @@ def explain_failure(check: Any, frame: FrameValues) -> Failure | None:
             if eval(compile(part, check.filename, "eval"), scope):
                 continue
         except Exception as raised:  # a guard that raises is a failed guard; it is told as such
-            error = f"{type(raised).__name__}: {raised}"
+            error = _error_text(raised)
         return Failure(
             part=part,
             row=row,
@@ -82,7 +82,7 @@ def _actual(row: GuardRow, frame: FrameValues, error: str | None) -> str:
     try:
         value = row.path.read(frame)
     except Exception as raised:  # the place itself is gone
-        return f"nothing ({type(raised).__name__}: {raised})"
+        return f"nothing ({_error_text(raised)})"
     if row.kind == "TENSOR_MATCH":
         return _tensor_sides(row, frame, "")[1]
     try:
@@ -98,7 +98,7 @@ def _tensor_sides(row: GuardRow, frame: FrameValues, words: str) -> tuple[str, s
         value = row.path.read(frame)
     except Exception:  # the place itself is gone: the whole expectation is told
         return words, "nothing"
-    if not issubclass(type(value), torch.Tensor) or id(type(value)) != row.literals[0]:
+    if not is_subtype(type(value), torch.Tensor) or id(type(value)) != row.literals[0]:
         return words, short(value)
     mismatch = py_leaves.tensor_mismatch(value, *row.literals)
     before, arrow, after = mismatch.partition(" -> ")
@@ -117,7 +117,7 @@ def _length(row: GuardRow, value: object, frame: FrameValues) -> str:
 
 
 def _type(row: GuardRow, value: object, frame: FrameValues) -> str:
-    return f"type {type(value).__qualname__}"
+    return f"type {type_name(type(value))}"
 
 
 def _name(row: GuardRow, value: object, frame: FrameValues) -> str:
@@ -130,7 +130,7 @@ def _other(row: GuardRow, value: object, frame: FrameValues) -> str:
 
 
 def _same_type(row: GuardRow, value: object, frame: FrameValues) -> str:
-    return f"another {type(value).__qualname__}"
+    return f"another {type_name(type(value))}"
 
 
 def _function(row: GuardRow, value: object, frame: FrameValues) -> str:
@@ -184,13 +184,20 @@ def short(value: object) -> str:
     if is_literal(value):
         return _clip(literal(value))
     cls = type(value)
-    if issubclass(cls, torch.Tensor):
+    if is_subtype(cls, torch.Tensor):
         try:
             spec = py_leaves.tensor_spec(value)
         except ValueError:
-            return f"a {cls.__qualname__}"
-        return f"{cls.__qualname__} {spec[2]} {py_leaves.sizes_text(spec[5])} on {spec[3]}"
-    return f"a {cls.__qualname__}"
+            return f"a {type_name(cls)}"
+        return f"{type_name(cls)} {spec[2]} {py_leaves.sizes_text(spec[5])} on {spec[3]}"
+    return f"a {type_name(cls)}"
+
+
+def _error_text(raised: BaseException) -> str:
+    """`KeyError: 'k'`. The key of a KeyError may be an object of the user's, whose repr is not run."""
+    if type(raised) is KeyError and raised.args:
+        return f"KeyError: {short(raised.args[0])}"
+    return f"{type(raised).__name__}: {raised}"
 
 
 def _clip(text: str) -> str:

@@ -17,11 +17,14 @@ from minidynamo.literals import same
 from minidynamo.static_access import (
     dict_keys,
     has_static_attr,
+    is_one_of,
+    is_subtype,
     static_attr,
     static_len,
     tensor_size,
     tensor_storage_offset,
     tensor_stride,
+    type_name,
     why_indescribable,
 )
 
@@ -61,7 +64,7 @@ _ITERATORS: tuple[type, ...] = (type(iter(())), type(iter([])), type(iter(range(
 
 def iterator_len(iterator: Any) -> int:
     """Elements left in an exact tuple, list, range or str iterator; -1 for anything else."""
-    return iterator.__length_hint__() if type(iterator) in _ITERATORS else -1
+    return iterator.__length_hint__() if is_one_of(type(iterator), _ITERATORS) else -1
 
 
 def weakref_alive(ref: Any) -> bool:
@@ -95,8 +98,8 @@ def tensor_spec(tensor: Any) -> TensorSpec:
     Raises TypeError for no tensor, ValueError for a tensor whose metadata a guard cannot state:
     no strides, symbolic sizes, or a wrapper around other tensors.
     """
-    if not issubclass(type(tensor), torch.Tensor):
-        raise TypeError(f"tensor_spec needs a tensor, not {type(tensor).__name__}")
+    if not is_subtype(type(tensor), torch.Tensor):
+        raise TypeError(f"tensor_spec needs a tensor, not {type_name(type(tensor))}")
     with torch._C.DisableTorchFunctionSubclass():
         why = why_indescribable(tensor)
         if why is not None:
@@ -159,7 +162,7 @@ def _fits(actual: tuple[int | None, ...], expected: tuple[int | None, ...]) -> b
 def tensor_mismatch(obj: object, *expected: Any) -> str:
     """Why `check_tensors(obj, *expected)` is False: the first part that differs; '' when it is True."""
     if id(type(obj)) != expected[0]:
-        return f"type id {expected[0]} -> {type(obj).__name__}"
+        return f"type id {expected[0]} -> {type_name(type(obj))}"
     try:
         spec = tensor_spec(obj)
     except (TypeError, ValueError) as error:

@@ -302,12 +302,22 @@ def _iter_branch(s: IterBranch) -> str:
     return f"{head}\n{_block(s.more)}\nelse:\n{_block(s.done)}"
 
 
+def _constant(value: Any) -> str:
+    """A constant's text. No code of the user's runs (a class may have a metaclass with `__repr__`), and ints may be wider than `repr`
+    takes."""
+    if type(value) is int and value.bit_length() > 2000:
+        return hex(value)
+    if isinstance(value, type):
+        return type.__repr__(value)
+    return repr(value)
+
+
 _PRINTERS: dict[type, Callable[[Any], str]] = {
     Local: lambda e: e.name,
     Global: lambda e: e.name,
     Deref: lambda e: e.name,
     Cell: lambda e: f"cell({e.name})",
-    Const: lambda e: repr(e.value),
+    Const: lambda e: _constant(e.value),
     Null: lambda e: "NULL",
     Attr: lambda e: f"{source(e.base)}.{e.name}",
     Item: lambda e: f"{source(e.base)}[{source(e.key)}]",

@@ -7,32 +7,33 @@ from typing import Any
 
 import torch
 
+from ..markers import graph_break, is_compiling
 from ..reasons import EXPLICIT_BREAK
 from ..variables.base import VariableTracker
 from ..variables.constant import ConstantVariable
-from ..markers import graph_break, is_compiling
+from .builtins import positional
 
 
-def _break(tx: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
+def _break(tx: Any) -> VariableTracker:
     tx.unsupported(EXPLICIT_BREAK)
 
 
-def _true(tx: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
+def _true(tx: Any) -> VariableTracker:
     """Captured code differs from plain Python here on purpose."""
     tx.trace.comparable = False
     return ConstantVariable(True)
 
 
-def _grad_enabled(tx: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
+def _grad_enabled(tx: Any) -> VariableTracker:
     """Follows from the GLOBAL_STATE guard that every capture with this call carries."""
     tx.guard_global_state()
     return ConstantVariable(tx.grad_mode)
 
 
 RULES: dict[Any, Callable[..., VariableTracker]] = {
-    graph_break: _break,
-    is_compiling: _true,
-    torch.compiler.is_compiling: _true,
-    torch.compiler.is_dynamo_compiling: _true,
-    torch.is_grad_enabled: _grad_enabled,
+    graph_break: positional("graph_break", 0, 0)(_break),
+    is_compiling: positional("is_compiling", 0, 0)(_true),
+    torch.compiler.is_compiling: positional("is_compiling", 0, 0)(_true),
+    torch.compiler.is_dynamo_compiling: positional("is_dynamo_compiling", 0, 0)(_true),
+    torch.is_grad_enabled: positional("is_grad_enabled", 0, 0)(_grad_enabled),
 }

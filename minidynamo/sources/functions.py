@@ -9,6 +9,7 @@ from typing import Any
 
 from minidynamo.pycode import expr
 from minidynamo.sources.base import ChainedSource, FrameValues, Source
+from minidynamo.static_access import type_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class FunctionPartSource(ChainedSource):
         """The function now. Raises TypeError when it is something else."""
         fn = self.base.read(frame)
         if type(fn) is not types.FunctionType:
-            raise TypeError(f"a {type(fn).__qualname__} is no Python function")
+            raise TypeError(f"a {type_name(type(fn))} is no Python function")
         return fn
 
 

@@ -63,7 +63,9 @@ class ItemSource(ChainedSource):
     def read(self, frame: FrameValues) -> Any:
         container = self.base.read(frame)
         if not has_plain_items(type(container)):
-            raise TypeError(f"items of a {type(container).__qualname__} are read by code of its own")
+            raise TypeError(
+                f"items of a {static_access.type_name(type(container))} are read by code of its own"
+            )
         return container[_key(self.key)]
 
     def plain_base(self) -> Source | None:
@@ -142,7 +144,7 @@ class WeakRefSource(ChainedSource):
     def read(self, frame: FrameValues) -> Any:
         ref = self.base.read(frame)
         if type(ref) is not weakref.ref:
-            raise TypeError(f"a {type(ref).__qualname__} is no weakref.ref")
+            raise TypeError(f"a {static_access.type_name(type(ref))} is no weakref.ref")
         return ref()
 
     def plain_base(self) -> Source | None:
@@ -158,11 +160,11 @@ _C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
 
 def has_plain_items(cls: type) -> bool:
     """Whether `x[k]` on an exact `cls` runs C code only and has no effect: no override, no `__missing__`."""
-    if cls in (dict, list, tuple):
+    if static_access.is_one_of(cls, (dict, list, tuple)):
         return True
     return (
         any(static_access.is_subtype(cls, container) for container in _CONTAINERS)
-        and type(static_access.type_lookup(cls, "__getitem__")) in _C_METHODS
+        and static_access.is_one_of(type(static_access.type_lookup(cls, "__getitem__")), _C_METHODS)
         and static_access.type_lookup(cls, "__missing__") is None
     )
 
@@ -177,12 +179,12 @@ def item_source(base: Source, key: object, container: object) -> ItemSource | Di
     if static_access.is_subtype(cls, dict):
         return DictItemSource(base, key)
     raise exc.Unsupported(
-        f"items of {cls.__name__} are read by its own __getitem__, which a guard cannot run"
+        f"items of {static_access.type_name(cls)} are read by its own __getitem__, which a guard cannot run"
     )
 
 
 def _key(key: object) -> Any:
-    return key.resolve() if isinstance(key, Ref) else key
+    return key.resolve() if type(key) is Ref else key
 
 
 def _key_expr(key: object) -> Any:

@@ -8,8 +8,8 @@ import sys
 import types
 from collections.abc import Iterable
 
-from ..variables.base import VariableTracker
-from ..variables.functions import BuiltinVariable
+from ..variables.base import Tracing, VariableTracker
+from ..variables.lazy import LazyVariable
 
 FUNCTIONS = (
     *(locals, vars, dir, eval, exec, breakpoint),
@@ -23,6 +23,11 @@ def may_look(code: types.CodeType) -> bool:
     return not NAMES.isdisjoint(code.co_names)
 
 
-def among(values: Iterable[VariableTracker]) -> bool:
-    """Whether one of them, under whatever name, is about to be called."""
-    return any(isinstance(v, BuiltinVariable) and any(v.fn is fn for fn in FUNCTIONS) for v in values)
+def among(tx: Tracing, values: Iterable[VariableTracker]) -> bool:
+    """Whether one of `values`, which a call takes from the stack, is one of them under whatever name. That it is, is guarded."""
+    for tracker in values:
+        fn = tracker.value if isinstance(tracker, LazyVariable) else getattr(tracker, "fn", None)
+        if any(fn is known for known in FUNCTIONS):
+            tracker.realize(tx)
+            return True
+    return False

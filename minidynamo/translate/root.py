@@ -79,6 +79,7 @@ class InstructionTranslator(InstructionTranslatorBase):
         if is_resume_code(code):
             self.take_cells()
         self.temporaries = 0
+        self.is_looked_at = introspection.may_look(code)
 
     def take_cells(self) -> None:
         """A resume function gets the frame's cells as arguments."""
@@ -131,10 +132,11 @@ class InstructionTranslator(InstructionTranslatorBase):
 
     def looks_at_frame(self, inst: Instruction) -> bool:
         """Is it a call, perhaps of something that looks at this frame?"""
-        operands = PLAIN_OPS[inst.opname][0]
         if not inst.opname.startswith("CALL"):
             return False
-        return introspection.may_look(self.code) or introspection.among(self.stack[-operands(inst.arg) :])
+        operands = PLAIN_OPS[inst.opname][0]
+        self.is_looked_at |= introspection.among(self, self.stack[-operands(inst.arg) :])
+        return self.is_looked_at
 
     def rewind(self, decision: Decision) -> None:
         """The rest of the frame, from the instruction at hand on, is left to a resume function. That begins at an original
@@ -209,11 +211,10 @@ class InstructionTranslator(InstructionTranslatorBase):
         keep them alive until the function returns."""
         offset = origin_offset(self.code, self.ir.instructions[self.index].offset)
         live = live_locals(self.ir)[self.index]
-        all_of_them = introspection.may_look(self.code)
         kept = {
             name: value
             for name, value in self.symbolic_locals.items()
-            if all_of_them or name in live or value.source is not None
+            if self.is_looked_at or name in live or value.source is not None
         }
         shape = tuple(not isinstance(value, NullVariable) for value in self.stack)
         values = tuple(value for value in self.stack if not isinstance(value, NullVariable))

@@ -42,6 +42,7 @@ class Trace:
         self.guards: dict[Guard, None] = {}
         self.grad_mode = torch.is_grad_enabled()
         self.steps = 0
+        self.step_limit: int = config.max_trace_steps
         self.mutated: dict[Source, None] = {}
         self.comparable = True  # plain Python on the same values gives the same result
         self._by_source: dict[Source, VariableTracker] = {}
@@ -53,8 +54,8 @@ class Trace:
     def step(self) -> None:
         """Count one instruction. Raises SkipFrame past `config.max_trace_steps`."""
         self.steps += 1
-        if self.steps > config.max_trace_steps:
-            raise SkipFrame(why(SKIP_STEPS, limit=config.max_trace_steps))
+        if self.steps > self.step_limit:
+            raise SkipFrame(why(SKIP_STEPS, limit=self.step_limit))
 
     def always(self) -> bool:
         """Whether every trace of this code would go the same way: nothing was looked at."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
@@ -11,12 +12,34 @@ from ..pycode import expr as E
 from ..reasons import OPERATOR_FAILS, STORE, UNSUPPORTED_CALL
 from ..sources import ItemSource, Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
-from .constant import ConstantVariable
+from .constant import COMPARE, ConstantVariable, fold
 from .iterators import RangeIteratorVariable, SequenceIteratorVariable
 from .lazy import LazyVariable
+from .opaque import wrap_opaque
 from .registry import FROM_PYTHON, wraps
 
 NONE = ConstantVariable(None)
+
+
+LONGEST = 10_000  # items of a sequence that `*` makes while tracing
+
+
+def known_values(tx: Tracing, *trackers: VariableTracker) -> list[Any] | None:
+    """The values, for comparing them with each other; None when one is not known. nan counts as unknown: whether a container
+    equals another then depends on the identity of its items, which is not guarded."""
+    values: list[Any] = []
+    for tracker in trackers:
+        tracker = tracker.realize(tx)
+        if isinstance(tracker, SequenceVariable):
+            items = known_values(tx, *tracker.items)
+            if items is None or type(tracker) not in KNOWN:
+                return None
+            values.append(tracker.real_type(items))
+        elif isinstance(tracker, ConstantVariable) and tracker.value == tracker.value:  # noqa: PLR0124 - not nan
+            values.append(tracker.value)
+        else:
+            return None
+    return values
 
 
 class SequenceVariable(VariableTracker):
@@ -90,10 +113,10 @@ class SequenceVariable(VariableTracker):
         return VariableTracker.slot_getitem(self, tx, key)
 
     def slot_contains(self, tx: Tracing, item: VariableTracker) -> bool:
-        wanted, items = known_value(tx, item), known_value(tx, self)
-        if UNKNOWN in (wanted, items):
+        known = known_values(tx, item, self)
+        if known is None:
             return VariableTracker.slot_contains(self, tx, item)
-        return wanted in items
+        return known[0] in known[1]
 
     def slot_binary(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
@@ -114,18 +137,21 @@ class SequenceVariable(VariableTracker):
     def slot_compare(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
     ) -> VariableTracker | None:
-        a, b = known_value(tx, left), known_value(tx, right)
-        if UNKNOWN in (a, b):
+        known = known_values(tx, left, right)
+        if known is None:
             return VariableTracker.slot_compare(self, tx, symbol, left, right)
-        return fold(tx, f"operator {symbol}", lambda *_: COMPARE[symbol](a, b), *known_operands(left, right))
+        made = fold(tx, f"operator {symbol}", lambda: COMPARE[symbol](*known))
+        made.replace_guards(VariableTracker.propagate(left, right))
+        return made
 
     def call_method(
         self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
     ) -> VariableTracker:
-        value = known_value(tx, self)
-        values = [known_value(tx, a) for a in args]
-        if name in ("index", "count", "numel") and not kwargs and UNKNOWN not in (value, *values):
-            return fold(tx, f"{self.type_name()}.{name}", lambda *_: getattr(value, name)(*values))
+        known = known_values(tx, self, *args)
+        if name in ("index", "count", "numel") and not kwargs and known is not None:
+            made = fold(tx, f"{self.type_name()}.{name}", lambda: getattr(known[0], name)(*known[1:]))
+            made.replace_guards(VariableTracker.propagate(self, *args))
+            return made
         tx.unsupported(UNSUPPORTED_CALL, name=f"{self.type_name()}.{name}")
 
 
@@ -176,10 +202,25 @@ class ListVariable(SequenceVariable):
     def slot_setitem(self, tx: Tracing, key: VariableTracker, value: VariableTracker) -> None:
         self.own(tx, "item assignment")
         index = key.as_python_constant() if key.is_python_constant() else None
-        if type(index) is not int or not -len(self.items) <= index < len(self.items):
+        if type(index) not in (int, bool) or not -len(self.items) <= index < len(self.items):
             VariableTracker.slot_setitem(self, tx, key, value)
         else:
             self.items[index] = value
+
+    def slot_binary(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        """CPython: list_inplace_concat takes any iterable, list_inplace_repeat works in place."""
+        if left is self and symbol == "+=":
+            self.own(tx, "+=")
+            _extend(self, tx, right)
+            return self
+        made = super().slot_binary(tx, symbol, left, right)
+        if left is self and symbol == "*=" and isinstance(made, ListVariable):
+            self.own(tx, "*=")
+            self.items[:] = made.items
+            return self
+        return made
 
     def call_method(
         self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
@@ -204,11 +245,24 @@ def _extend(self: ListVariable, tx: Tracing, other: VariableTracker) -> Variable
     return NONE
 
 
+def _index(tx: Tracing, name: str, index: VariableTracker) -> int:
+    index = index.realize(tx)
+    if not index.is_python_constant() or type(index.as_python_constant()) not in (int, bool):
+        tx.unsupported(UNSUPPORTED_CALL, name=f"{name} with an index that is not known")
+    return int(index.as_python_constant())
+
+
 def _pop(self: ListVariable, tx: Tracing, *index: VariableTracker) -> VariableTracker:
-    at = index[0].realize(tx).as_python_constant() if index and index[0].realize(tx).is_python_constant() else -1
-    if type(at) is not int or not -len(self.items) <= at < len(self.items):
+    at = _index(tx, "list.pop", index[0]) if index else -1
+    if not -len(self.items) <= at < len(self.items):
         tx.unsupported(OPERATOR_FAILS, name="list.pop", error="IndexError")
     return self.items.pop(at)
+
+
+def _insert(self: ListVariable, tx: Tracing, index: VariableTracker, item: VariableTracker) -> VariableTracker:
+    at = _index(tx, "list.insert", index)
+    self.items.insert(max(-len(self.items), min(at, len(self.items))), item)
+    return NONE
 
 
 def _clear(self: ListVariable, tx: Tracing) -> VariableTracker:
@@ -225,9 +279,11 @@ def _copy(self: ListVariable, tx: Tracing) -> VariableTracker:
     return ListVariable(list(self.items), guards=VariableTracker.propagate(self))
 
 
+KNOWN = (TupleVariable, ListVariable, SizeVariable)
 LIST_METHODS = {
     ("append", 1): _append,
     ("extend", 1): _extend,
+    ("insert", 2): _insert,
     ("pop", 0): _pop,
     ("pop", 1): _pop,
     ("clear", 0): _clear,
@@ -292,8 +348,10 @@ class SliceVariable(VariableTracker):
 
     __slots__ = ("parts",)
 
-    def __init__(self, parts: tuple[VariableTracker, VariableTracker, VariableTracker]) -> None:
-        super().__init__(None, VariableTracker.propagate(*parts))
+    def __init__(
+        self, parts: tuple[VariableTracker, VariableTracker, VariableTracker], source: Source | None = None
+    ) -> None:
+        super().__init__(source, VariableTracker.propagate(*parts))
         self.parts = parts
 
     def python_type(self) -> type:
@@ -312,9 +370,11 @@ class SliceVariable(VariableTracker):
         return slice(*[p.as_meta() for p in self.parts])
 
     def children(self) -> tuple[VariableTracker, ...]:
-        return self.parts
+        return self.parts if self.source is None else ()
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
+        if self.source is not None:
+            return emit.load(self.source)
         a, b, c = (emit.value(p) for p in self.parts)
         return E.Slice(a, b, c)
 
@@ -338,5 +398,16 @@ wraps(list)(_sequence(ListVariable, GuardBuilder.LIST_LENGTH))
 @wraps(range)
 def wrap_range(tx: Tracing, value: range, source: Source) -> VariableTracker:
     made = RangeVariable(value, source)
+    made.make_guards(tx, GuardBuilder.TYPE_MATCH, GuardBuilder.EQUALS_MATCH)
+    return made
+
+
+@wraps(slice)
+def wrap_slice(tx: Tracing, value: slice, source: Source) -> VariableTracker:
+    parts = (value.start, value.stop, value.step)
+    if not all(type(part) in (int, type(None)) for part in parts):
+        return wrap_opaque(tx, value, source)
+    start, stop, step = map(ConstantVariable, parts)
+    made = SliceVariable((start, stop, step), source)
     made.make_guards(tx, GuardBuilder.TYPE_MATCH, GuardBuilder.EQUALS_MATCH)
     return made

@@ -84,6 +84,13 @@ def run_example(name: str, source: str, args: str) -> tuple[object, list[events.
     return result, seen
 
 
+def plain(value: object) -> object:
+    """A result with lists and numbers in place of tensors."""
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    return value.tolist() if isinstance(value, torch.Tensor) else value
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_meets_its_code(name):
     example = EXAMPLES[name]
@@ -95,4 +102,4 @@ def test_an_example_meets_its_code(name):
         assert [type(event).__name__ for event in seen if not isinstance(event, events.StageDone)] == [
             "Compiled"
         ]
-        torch.testing.assert_close(other, result) if not isinstance(result, tuple) else None
+        assert plain(other) == plain(result)

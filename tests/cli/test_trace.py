@@ -155,6 +155,7 @@ def test_the_file_is_imported_afresh_each_time(trace, program):
             "does not take these arguments: too many positional arguments",
         ),
         ("toy_example", ("--stage", "graf"), "unknown stage 'graf'; did you mean 'graph'?"),
+        ("toy_example", ("--stage", ","), "no stage was named; stages are lift, step"),
         ("toy_example", ("--backend", "eagre"), "no backend named 'eagre'; did you mean 'eager'?"),
         ("wrong", (), "wrong raised ValueError: two lines (program.py:"),
     ],

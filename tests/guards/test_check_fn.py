@@ -15,6 +15,7 @@ import torch
 from minidynamo import exc
 from minidynamo.guards.builder import GuardBuilder as B
 from minidynamo.guards.builder import can_id_match
+from minidynamo.guards.diagnose import explain_failure
 from minidynamo.guards.guard import Guard, make_guard
 from minidynamo.sources import (
     AttrSource,
@@ -346,6 +347,8 @@ def test_a_text_that_does_not_compile_is_found(build):
         (B.TENSOR_MATCH, 1, "needs a tensor"),
         (B.TENSOR_MATCH, torch.eye(2).to_sparse(), "guard its type and its parts instead"),
         (B.ITERATOR_LENGTH, [1], "no iterator"),
+        (B.LENGTH, 5, "TypeError: no builtin length"),
+        (B.NAME_MATCH, 5, "AttributeError"),
     ],
 )
 def test_guards_that_cannot_be_made_say_why(build, create_fn, value, match):
@@ -443,6 +446,8 @@ class Trap(type):
     def __instancecheck__(cls, obj):
         raise AssertionError("user code ran")
 
+    __subclasscheck__ = __eq__ = __hash__ = __call__ = __repr__ = __instancecheck__
+
 
 def trap(*args, **kwargs):
     raise AssertionError("user code ran")
@@ -480,6 +485,21 @@ def test_no_guard_runs_code_of_the_value_it_meets(build, case):
     except (TypeError, AttributeError, LookupError):
         holds = False
     assert holds is (case == "no attr")
+    failure = explain_failure(check, victim)
+    assert (failure is None) is (case == "no attr")
+
+
+@pytest.mark.parametrize(
+    "create_fn",
+    [B.TYPE_MATCH, B.ID_MATCH, B.CONSTANT_MATCH, B.EQUALS_MATCH, B.TENSOR_MATCH, B.DICT_KEYS, B.LENGTH],
+)
+@pytest.mark.parametrize("source", [X, TypeSource(X), ItemSource(X, 0), AttrSource(X, "a")])
+def test_making_guards_runs_no_user_code(build, create_fn, source):
+    try:
+        check, frame, _ = build(fn, [make_guard(source, create_fn)], x=hostile())
+    except exc.InternalError:
+        return
+    assert check.run(frame)
 
 
 def test_a_class_that_reads_attributes_itself_is_refused(build):

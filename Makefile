@@ -15,7 +15,7 @@ installed := $(VENV)/.installed
 pytest := $(python) -m pytest
 clang_format := $(VENV)/bin/clang-format
 c_files = $(wildcard native/*.c native/*.h)
-cpp_files = $(wildcard native/*.cpp native/*/*.cpp native/*/*.h)
+cpp_files = $(wildcard native/*.cpp native/*.hpp native/*/*.cpp native/*/*.h)
 
 .PHONY: help venv build demo test test-quick test-py312 test-py313 test-py314 test-native test-asan wheel-check \
 	nightly lint format bench-quick clean

@@ -19,6 +19,7 @@ from .exc import BackendCompilerFailed, Unsupported
 from .first_run import compare_first_run
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
+from .guards.program import both
 from .pycode.expr import Stmt, source
 from .pycode.lift import lift
 from .pycode.lower import assemble
@@ -157,7 +158,7 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
     stages.done("guards", rows=len(check.rows))
     return GuardedCode(
         code,
-        check.fn,
+        both(check) if config.guards == "both" else check.fn,
         validity,
         output.handles,
         output.owned,

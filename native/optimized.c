@@ -150,6 +150,9 @@ static PyObject *call_python(MdOptimized *self, PyFunctionObject *func, PyObject
 {
     const int generators = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
     MdThread *t = &md_thread;
+    if (md_stack_check(t) < 0) {
+        return NULL;
+    }
     PyThreadState *ts = PyThreadState_Get();
     PyCodeObject *code = (PyCodeObject *)func->func_code;
     if (MD_UNLIKELY(t->busy != 0 || (code->co_flags & generators) != 0 || md_tracing(ts) || md_code_monitored(code))) {

@@ -17,20 +17,38 @@ MD_TLS MdThread md_thread;
 /* Fewer units than this: calls go on plain, and no more than all but these are collected from a loan. */
 #define MD_BUDGET_RESERVE 200
 
-/* Finds where the reserve of this thread's stack begins; asked of the system once per thread. */
-static void find_floor(MdThread *t)
+/* The very last part: calls through C are refused there. */
+#define MD_STACK_LAST (128 * 1024)
+
+/* Finds the marks on this thread's stack; asked of the system once per thread. Where it has no answer the marks lie at
+ * the end of memory, where no stack comes. */
+static void find_marks(MdThread *t)
 {
     pthread_attr_t attr;
-    if (t->stack_floor != NULL || pthread_getattr_np(pthread_self(), &attr) != 0) {
+    if (t->stack_floor != NULL) {
+        return;
+    }
+    t->stack_floor = t->stack_last = (char *)1;
+    if (pthread_getattr_np(pthread_self(), &attr) != 0) {
         return;
     }
     void *lowest = NULL;
     size_t size = 0;
     if (pthread_attr_getstack(&attr, &lowest, &size) == 0 && lowest != NULL) {
-        size_t reserve = size / 4 < MD_STACK_RESERVE ? size / 4 : MD_STACK_RESERVE;
-        t->stack_floor = (char *)lowest + reserve;
+        t->stack_floor = (char *)lowest + Py_MIN(size / 4, (size_t)MD_STACK_RESERVE);
+        t->stack_last = (char *)lowest + Py_MIN(size / 8, (size_t)MD_STACK_LAST);
     }
     pthread_attr_destroy(&attr);
+}
+
+int md_stack_check(MdThread *t)
+{
+    find_marks(t);
+    if (MD_UNLIKELY((char *)__builtin_frame_address(0) < t->stack_last)) {
+        PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: the C stack is used up");
+        return -1;
+    }
+    return 0;
 }
 
 bool md_stack_low(PyThreadState *ts, MdThread *t)
@@ -45,8 +63,8 @@ bool md_budget_lend(PyThreadState *ts, MdThread *t)
     if (budget == NULL || t->loan != 0) {
         return false;
     }
-    find_floor(t);
-    Py_ssize_t left = t->stack_floor != NULL ? (char *)__builtin_frame_address(0) - t->stack_floor : 0;
+    find_marks(t);
+    Py_ssize_t left = t->stack_floor != (char *)1 ? (char *)__builtin_frame_address(0) - t->stack_floor : 0;
     Py_ssize_t most = left / MD_STACK_PER_UNIT - *budget;
     Py_ssize_t wanted = 2 * (Py_ssize_t)Py_GetRecursionLimit();
     if (wanted > most) {
@@ -81,7 +99,7 @@ PyObject *md_active_swap(PyThreadState *ts, MdThread *t, PyObject *context)
     PyObject *before = t->active;
     t->active = context;
     if (context != NULL && before == NULL) {
-        find_floor(t);
+        find_marks(t);
         md_evaluator_acquire(ts);
         md_budget_lend(ts, t);
     }

@@ -11,7 +11,8 @@ typedef struct {
     int busy; /* > 0: inside a guard, or inside the compiler: nothing is looked up or compiled */
     int scopes; /* C calls that have set `active` and will put it back */
     int loan; /* units of C recursion lent to this thread */
-    char *stack_floor; /* below it the C stack is too short for more frames under the evaluator; NULL: unknown */
+    char *stack_floor; /* below it the C stack is too short for more frames under the evaluator; NULL: not asked */
+    char *stack_last; /* below it, too short for another call through C */
     uint64_t captures; /* entries made or used by the evaluator in this thread */
     uint64_t additions; /* entries made in this thread */
     PyCodeObject *missed; /* borrowed: the code whose entries an OptimizedFunction has just tried, without a hit */
@@ -38,6 +39,8 @@ void md_scope_leave(PyThreadState *ts, MdThread *t, MdScope *scope);
 
 /* Is the C stack, or the C recursion budget, nearly used up? Python calls made plain do not need either. */
 bool md_stack_low(PyThreadState *ts, MdThread *t);
+/* RecursionError (-1) where the C stack ends: 3.11 itself counts no C stack. */
+int md_stack_check(MdThread *t);
 /* Lends C recursion budget to this thread; false if it has a loan already or the version has no such budget. */
 bool md_budget_lend(PyThreadState *ts, MdThread *t);
 /* Takes it back, as far as the thread can spare it now; the rest stays lent until the next time. */

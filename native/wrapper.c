@@ -189,14 +189,15 @@ static PyObject *optimized_reduce(PyObject *op, PyObject *Py_UNUSED(unused))
     return PyObject_GetAttrString(op, "__qualname__");
 }
 
-static PyObject *optimized_deepcopy(PyObject *op, PyObject *Py_UNUSED(memo))
+static PyObject *optimized_copy(PyObject *op, PyObject *Py_UNUSED(memo))
 {
     return Py_NewRef(op);
 }
 
 static PyMethodDef optimized_methods[] = {
     {"__reduce__", optimized_reduce, METH_NOARGS, "pickled by qualified name, as functions are"},
-    {"__deepcopy__", optimized_deepcopy, METH_O, "itself, as for functions"},
+    {"__copy__", optimized_copy, METH_NOARGS, "itself, as for functions"},
+    {"__deepcopy__", optimized_copy, METH_O, "itself, as for functions"},
     {0},
 };
 

@@ -28,3 +28,15 @@ def fresh() -> Iterator[None]:
         reset()
         yield
         reset()
+    program: Any = sys.modules.get("minidynamo.guards.program")
+    if program is not None:
+        found, program.disagreements[:] = list(program.disagreements), []
+        assert not found, found[0]
+
+
+@pytest.fixture
+def trace() -> Any:
+    """`trace(fn, *args).graph` is what was captured, as one line."""
+    from tests.eager import trace
+
+    return trace

@@ -26,6 +26,7 @@ import minidynamo
 from minidynamo import events
 from minidynamo.exc import MinidynamoWarning
 from tests.describe import Describer
+from tests.graph_text import compact
 
 _numbers = itertools.count()
 PRELUDE = {"torch": torch, "minidynamo": minidynamo, "F": torch.nn.functional}
@@ -195,3 +196,42 @@ def text_of(fn: Callable[..., Any]) -> str:
     return text.replace(f"def {fn.__name__}(", "def f(", 1)
 
 
+
+
+@dataclass
+class View:
+    """One captured call: its result, the graphs as text, and what was seen."""
+
+    result: Any
+    graphs: list[str]
+    seen: Seen
+    optimized: Any  # cache entries live as long as this
+
+    @property
+    def frames(self) -> list[tuple[int, Any]]:
+        """(depth, entry) of the function and its resume functions."""
+        return list(minidynamo.compiled_frames(self.optimized))
+
+    @property
+    def graph(self) -> str:
+        """All graphs, in the order in which they were captured."""
+        return " | ".join(self.graphs)
+
+    @property
+    def guards(self) -> str:
+        """The guards of the first graph."""
+        return " and ".join(self.seen.compiled[0].guards)
+
+
+def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> View:
+    """Call `fn` captured and show its graphs."""
+    graphs: list[str] = []
+
+    def backend(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Callable[..., Any]:
+        graphs.append(compact(module))
+        return module.forward
+
+    optimized = minidynamo.optimize(backend)(fn)
+    with watching() as seen:
+        result = optimized(*args, **kwargs)
+    return View(result, graphs, seen, optimized)

@@ -66,6 +66,13 @@ def suggests_channels_last(shape: Shape, stride: Shape) -> bool:
     return True
 
 
+def suggested_strides(shape: Shape, *operands: Layout) -> Shape:
+    """The strides of a result that is channels-last if one of the operands suggests so, else contiguous."""
+    if any(suggests_channels_last(*operand) for operand in operands):
+        return channels_last_strides(shape)
+    return contiguous_strides(shape)
+
+
 def channels_last_strides(shape: Shape) -> Shape:
     """The strides of a freshly made channels-last tensor of 4 or 5 dimensions."""
     order = (1, 3, 2, 0) if len(shape) == 4 else (1, 4, 3, 2, 0)

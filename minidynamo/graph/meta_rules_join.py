@@ -34,20 +34,21 @@ def _need_tensors(tensors: Any) -> list[TensorMeta]:
 @meta_rule(torch.cat, torch.concat, torch.concatenate)
 def cat(grad_mode: bool, tensors: Any, dim: Any = 0) -> TensorMeta:
     """cat along a dimension: contiguous, or channels-last if every operand is that."""
-    parts = _need_tensors(tensors)
+    every = _need_tensors(tensors)
+    parts = [part for part in every if part.shape != (0,)] or every  # empty vectors join anything
     first = parts[0]
     axis = need_dim(dim, first.ndim)
     for part in parts:
-        if part.ndim != first.ndim or not part.shape or (part.ndim == 1 and part.shape[0] == 0):
+        if part.ndim != first.ndim or not part.shape:
             raise Decline
         if part.shape[:axis] != first.shape[:axis] or part.shape[axis + 1 :] != first.shape[axis + 1 :]:
             raise Decline
-    dtype = result_dtype(*parts)
+    dtype = result_dtype(*every)
     check_kind(dtype, "bifc")
     shape = (*first.shape[:axis], sum(part.shape[axis] for part in parts), *first.shape[axis + 1 :])
-    last = all(suggests_channels_last(part.shape, part.stride) for part in parts)
+    last = all(suggests_channels_last(part.shape, part.stride) for part in every)
     stride = channels_last_strides(shape) if last else None
-    return fresh(shape, dtype, same_device(*parts), wants_grad(grad_mode, *parts), stride)
+    return fresh(shape, dtype, same_device(*every), wants_grad(grad_mode, *every), stride)
 
 
 @meta_rule(torch.stack)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import replace
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from minidynamo.graph.meta_iterator import broadcast, suggests_channels_last
+from minidynamo.graph.meta_iterator import Layout, broadcast, suggested_strides
 from minidynamo.graph.meta_rules import (
     fresh,
     is_tensor,
@@ -140,10 +141,25 @@ def _per_dim(value: Any, count: int) -> tuple[int, ...]:
     raise Decline
 
 
+def _image(meta: TensorMeta) -> Layout:
+    """The layout as the convolution sees it: a line is an image of height one (`unsqueeze(2)`)."""
+    if meta.ndim == 4:
+        return meta.shape, meta.stride
+    (n, c, length), (a, b, step) = meta.shape, meta.stride
+    return (n, c, 1, length), (a, b, length * step, step)
+
+
+def _convolved_strides(result: TensorMeta, x: TensorMeta, w: TensorMeta) -> Shape:
+    """Channels-last if the input or the weight suggests so; known on the CPU, else only for plain operands."""
+    layouts = _image(x), _image(w)
+    if x.device.type != "cpu" and not (x.is_contiguous and w.is_contiguous):
+        raise Decline
+    stride = suggested_strides(_image(result)[0], *layouts)
+    return stride if result.ndim == 4 else stride[:2] + stride[3:]
+
+
 def convolution(spatial: int) -> Any:
-    """The rule of a convolution over `spatial` dimensions, with plain contiguous operands and a batch
-    dimension.
-    """
+    """The rule of a convolution over `spatial` dimensions with a batch dimension."""
 
     def rule(
         grad_mode: bool,
@@ -163,9 +179,6 @@ def convolution(spatial: int) -> Any:
             raise Decline
         if min(steps) < 1 or min(pads) < 0 or min(gaps) < 1:
             raise Decline
-        for operand in (x, w):
-            if not operand.is_contiguous or suggests_channels_last(operand.shape, operand.stride):
-                raise Decline
         operands = [x, w]
         if bias is not None:
             if need_tensor(bias).shape != w.shape[:1]:
@@ -178,7 +191,8 @@ def convolution(spatial: int) -> Any:
             if size + 2 * pad < reach:
                 raise Decline
             sizes.append((size + 2 * pad - reach) // step + 1)
-        return _product(grad_mode, (x.shape[0], w.shape[0], *sizes), *operands)
+        result = _product(grad_mode, (x.shape[0], w.shape[0], *sizes), *operands)
+        return replace(result, stride=_convolved_strides(result, x, w))
 
     return rule
 

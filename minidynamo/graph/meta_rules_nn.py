@@ -14,6 +14,7 @@ from minidynamo.graph.meta_iterator import (
     elementwise,
     in_place,
     preserved_strides,
+    suggested_strides,
     suggests_channels_last,
 )
 from minidynamo.graph.meta_rules import fresh, meta_rule, need_sizes, need_tensor, same_device, wants_grad
@@ -77,9 +78,10 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> TensorMeta:
-    """batch_norm of a contiguous input; the running statistics keep their metadata."""
+    """batch_norm of a contiguous or channels-last input; the running statistics keep their metadata."""
     x = need_tensor(input)
-    if x.ndim < 2 or 0 in x.shape or not x.is_contiguous or suggests_channels_last(x.shape, x.stride):
+    stride = suggested_strides(x.shape, (x.shape, x.stride))
+    if x.ndim < 2 or 0 in x.shape or not x.is_contiguous and x.stride != stride:
         raise Decline
     if x.numel == x.shape[1] or (running_mean is None or running_var is None) and not training:
         raise Decline
@@ -87,7 +89,7 @@ def batch_norm(
     if any(statistic.requires_grad for statistic in statistics):
         raise Decline
     given = _affine(x, x.shape[1:2], weight, bias)
-    return fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x, *given))
+    return fresh(x.shape, x.dtype, x.device, wants_grad(grad_mode, x, *given), stride)
 
 
 @meta_rule(F.dropout)
@@ -131,10 +133,10 @@ def embedding(
     )
 
 
-def _plain_images(x: TensorMeta) -> None:
-    """A contiguous batch of images, which pooling answers with a contiguous one."""
+def _images(x: TensorMeta) -> None:
+    """A batch of images, which pooling answers with one in the suggested memory format."""
     check_kind(x.dtype, "f")
-    if x.ndim != 4 or 0 in x.shape or not x.is_contiguous or suggests_channels_last(x.shape, x.stride):
+    if x.ndim != 4 or 0 in x.shape:
         raise Decline
 
 
@@ -176,7 +178,7 @@ def _pooled(
     grad_mode: bool, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any
 ) -> TensorMeta:
     x = need_tensor(input)
-    _plain_images(x)
+    _images(x)
     kernels = _per_dim(kernel_size, 2)
     steps = (
         kernels
@@ -190,21 +192,25 @@ def _pooled(
         if kernel < 1 or step < 1 or gap < 1 or not 0 <= pad <= kernel // 2 or size + 2 * pad < reach:
             raise Decline
         sizes.append((size + 2 * pad - reach) // step + 1)
-    return fresh((*x.shape[:2], *sizes), x.dtype, x.device, wants_grad(grad_mode, x))
+    shape = (*x.shape[:2], *sizes)
+    stride = suggested_strides(shape, (x.shape, x.stride))
+    return fresh(shape, x.dtype, x.device, wants_grad(grad_mode, x), stride)
 
 
 @meta_rule(F.adaptive_avg_pool2d)
 def adaptive_avg_pool2d(grad_mode: bool, input: Any, output_size: Any) -> TensorMeta:
     """adaptive_avg_pool2d to given sizes (None keeps a size)."""
     x = need_tensor(input)
-    _plain_images(x)
+    _images(x)
     wanted = (output_size, output_size) if type(output_size) is int else output_size
     if not isinstance(wanted, (tuple, list)) or len(wanted) != 2:
         raise Decline
     sizes = tuple(have if want is None else want for have, want in zip(x.shape[2:], wanted, strict=True))
     if any(type(size) is not int or size < 1 for size in sizes):
         raise Decline
-    return fresh((*x.shape[:2], *sizes), x.dtype, x.device, wants_grad(grad_mode, x))
+    shape = (*x.shape[:2], *sizes)
+    stride = suggested_strides(shape, (x.shape, x.stride))
+    return fresh(shape, x.dtype, x.device, wants_grad(grad_mode, x), stride)
 
 
 def _reduced_loss(grad_mode: bool, reduction: Any, *operands: TensorMeta) -> TensorMeta:
@@ -319,21 +325,20 @@ def scaled_dot_product_attention(
     scale: Any = None,
     enable_gqa: bool = False,
 ) -> TensorMeta:
-    """Attention on the CPU where the fused kernel is used: its result is a transposed (batch, length, heads,
-    size).
+    """Attention on the CPU: the fused kernel answers in the layout of the query; with dropout the products of
+    matrices do, contiguously.
     """
     q, k, v = need_tensor(query), need_tensor(key), need_tensor(value)
-    if (
-        same_device(q, k, v).type != "cpu"
-        or not torch._C._get_flash_sdp_enabled()
-        or dropout_p != 0
-        or enable_gqa
-    ):
+    if same_device(q, k, v).type != "cpu" or not torch._C._get_flash_sdp_enabled():
+        raise Decline
+    if type(dropout_p) is not float or type(enable_gqa) is not bool:
         raise Decline
     check_kind(q.dtype, "f")
     if q.ndim != 4 or k.shape != v.shape or k.ndim != 4 or k.dtype is not q.dtype or v.dtype is not q.dtype:
         raise Decline
-    if q.shape[:2] != k.shape[:2] or q.shape[3] != k.shape[3] or 0 in q.shape or 0 in k.shape:
+    if q.shape[0] != k.shape[0] or q.shape[3] != k.shape[3] or 0 in q.shape or 0 in k.shape:
+        raise Decline
+    if q.shape[1] % k.shape[1] if enable_gqa else q.shape[1] != k.shape[1]:
         raise Decline
     if any(operand.stride[3] != 1 for operand in (q, k, v)) or q.shape[3] == 1:
         raise Decline
@@ -349,8 +354,7 @@ def scaled_dot_product_attention(
             raise Decline
         if broadcast(mask.shape, scores) != scores:
             raise Decline
-    batch, heads, length, size = q.shape
-    stride = (length * heads * size, size, heads * size, 1)
+    stride = None if dropout_p else preserved_strides(q.shape, q.stride)
     return fresh(q.shape, q.dtype, q.device, wants_grad(grad_mode, q, k, v), stride)
 
 

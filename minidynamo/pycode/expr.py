@@ -303,8 +303,8 @@ def _iter_branch(s: IterBranch) -> str:
 
 
 def _constant(value: Any) -> str:
-    """A constant's text. No code of the user's runs (a class may have a metaclass with `__repr__`), and ints may be wider than `repr`
-    takes."""
+    """A constant's text. No code of the user's runs (a class may have a metaclass with `__repr__`), and ints
+    may be wider than `repr` takes."""
     if type(value) is int and value.bit_length() > 2000:
         return hex(value)
     if isinstance(value, type):

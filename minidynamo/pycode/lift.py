@@ -145,7 +145,7 @@ def _operands(code: CodeType) -> Operands:
             f"{code.co_filename}:{code.co_firstlineno}: in {code.co_qualname} the name {twice[0]!r} is "
             f"both a comprehension's captured variable and a free variable of the function: rename one"
         )
-    return Operands(code.co_consts, code.co_names, slots, _cell_slots(code, slots))
+    return Operands(code, slots, _cell_slots(code, slots))
 
 
 def _cell_slots(code: CodeType, slots: tuple[str, ...]) -> frozenset[int]:

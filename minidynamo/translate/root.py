@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
+from collections.abc import Mapping
 from typing import Any
 
 from .. import config
@@ -232,15 +233,18 @@ class InstructionTranslator(InstructionTranslatorBase):
         successors: tuple[Successor, ...],
         plain: bool,
     ) -> Break:
-        if not self.graph.ops and (plain or not self.has_tensors()):
+        if not self.worthwhile(plain):
             raise SkipFrame(why(SKIP_FIRST, inner=str(decision.reason)), decision.cause, self.trace.always())
         return Break(
             decision.reason, where, decision.cause, ops, branch, condition, successors, plain, inst.opname
         )
 
-    def has_tensors(self) -> bool:
-        """Is it worth going on after a break before the first operator?"""
-        return bool(self.graph.inputs) or any(state.holds_tensor(v) for v in self.trace.frame.locals.values())
+    def worthwhile(self, plain: bool) -> bool:
+        """Is it worth compiling what was met, or going on in a resume function (not if all that follows is `plain`)?"""
+        if self.graph.ops:
+            return True
+        tensors = self.graph.inputs or any(state.holds_tensor(v) for v in self.trace.frame.locals.values())
+        return bool(tensors) and not plain
 
 
 def roots(end: Return | Break, cells: tuple[CellVariable, ...]) -> list[VariableTracker]:
@@ -253,6 +257,9 @@ def roots(end: Return | Break, cells: tuple[CellVariable, ...]) -> list[Variable
     for successor in end.successors:
         values += [*successor.locals.values(), *successor.stack]
     return values + list(cells)
+
+
+NOTHING: Mapping[int, Decision] = types.MappingProxyType({})
 
 
 def refuse(code: types.CodeType, ir: CodeIR) -> None:
@@ -272,15 +279,17 @@ def resumed_at(ir: CodeIR) -> int:
     return jump.target.index
 
 
-def translate(frame: FrameValues, code: types.CodeType) -> Capture:
+def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Decision] = NOTHING) -> Capture:
     """Stage 2: frame values and code to a capture. Raises SkipFrame when the frame is not to be compiled.
+
+    breaks: decisions to begin with, by instruction index
 
     Deterministic: a graph break adds a decision to the plan and the frame is traced again from its start.
     """
     active = state.refuses()
     if active is not None:
         raise SkipFrame(why(SKIP_STATE, what=active), mark=False)
-    plan = Plan(config.max_restarts)
+    plan = Plan(config.max_restarts, dict(breaks))
     ir = lift(code)
     refuse(code, ir)
     while True:
@@ -290,7 +299,7 @@ def translate(frame: FrameValues, code: types.CodeType) -> Capture:
             end = tx.run()
         except RestartAnalysis:
             continue
-        if isinstance(end, Return) and not trace.graph.ops:
+        if isinstance(end, Return) and not tx.worthwhile(plain=True):
             raise SkipFrame(why(SKIP_NO_TENSORS), mark=trace.always())
         own = tuple(CellVariable(cell) for name, cell in tx.cells.items() if not isinstance(cell, OutsideCell))
         reached = Reached()

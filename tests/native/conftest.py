@@ -84,7 +84,9 @@ class Kit:
         now = C.stats()
         return tuple(now[name] - self.before[name] for name in names)
 
-    def add(self, fn: Any, new: Any, check: Callable[..., object] = always, ctx: Any = None, **rest: Any) -> Any:
+    def add(
+        self, fn: Any, new: Any, check: Callable[..., object] = always, ctx: Any = None, **rest: Any
+    ) -> Any:
         """An entry that lets `fn` (function or code) run as `new` (function or code) does."""
         code = new if isinstance(new, types.CodeType) else new.__code__
         original = fn if isinstance(fn, types.CodeType) else fn.__code__

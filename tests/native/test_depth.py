@@ -58,7 +58,9 @@ print(depth)
 """
 
 
-@pytest.mark.parametrize("mode", ["skip", "in place", "passed", "direct", "break", "skip thread", "in place thread"])
+@pytest.mark.parametrize(
+    "mode", ["skip", "in place", "passed", "direct", "break", "skip thread", "in place thread"]
+)
 def test_the_recursion_limit_means_what_it_means(python, mode):
     """A limit of 1000 allows exactly as many nested calls as without minidynamo."""
     plain = int(python(DEPTH, "1000", "plain thread" if mode.endswith("thread") else "plain").stdout)
@@ -70,6 +72,11 @@ def test_a_high_limit_does_not_overflow_the_c_stack(python, mode):
     """Where the C stack ends, calls go on as plain Python, which needs none."""
     plain = int(python(DEPTH, "60000", "plain thread" if mode.endswith("thread") else "plain").stdout)
     assert int(python(DEPTH, "60000", mode).stdout) == plain > 59990
+
+
+@pytest.mark.parametrize("mode", ["direct", "direct thread", "break"])
+def test_deep_recursion_through_c_is_a_recursion_error(python, mode):
+    assert 1000 < int(python(DEPTH, "200000", mode).stdout) < 200000
 
 
 def function(index, local_count, stack_depth, closure, extra):

@@ -17,12 +17,23 @@ SOURCE = Path(__file__).resolve().parents[2] / "native" / "testing" / "foreign_e
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """The test-only extension, compiled for the interpreter that runs the tests."""
-    compiler = next((c for c in (shlex.split(sysconfig.get_config_var("CC"))[0], "cc") if shutil.which(c)), None)
+    compiler = next(
+        (c for c in (shlex.split(sysconfig.get_config_var("CC"))[0], "cc") if shutil.which(c)), None
+    )
     if compiler is None:
         pytest.skip("no C compiler for the foreign evaluator")
     target = tmp_path_factory.mktemp("foreign") / f"foreign_eval{sysconfig.get_config_var('EXT_SUFFIX')}"
     include = sysconfig.get_path("include")
-    flags = ["-std=c11", "-O1", "-fPIC", "-shared", "-isystem", include, "-isystem", str(Path(include).parent)]
+    flags = [
+        "-std=c11",
+        "-O1",
+        "-fPIC",
+        "-shared",
+        "-isystem",
+        include,
+        "-isystem",
+        str(Path(include).parent),
+    ]
     subprocess.run([compiler, *flags, str(SOURCE), "-o", str(target)], check=True)
     spec = importlib.util.spec_from_file_location("foreign_eval", target)
     module = importlib.util.module_from_spec(spec)

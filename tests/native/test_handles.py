@@ -149,7 +149,9 @@ def test_a_failed_graph_is_run_again_in_plain_python(kit, failing, how):
     if how == "called":
         kit.C.reset_code(failing.f.__code__)
         code = failing.entry.code.replace(co_stacksize=100_000)
-        consts = tuple(kit.C.EntryHandle(failing.graph, 1) if c is failing.handle else c for c in code.co_consts)
+        consts = tuple(
+            kit.C.EntryHandle(failing.graph, 1) if c is failing.handle else c for c in code.co_consts
+        )
         handles = tuple(c for c in consts if isinstance(c, kit.C.EntryHandle))
         failing.entry = kit.add(failing.f, code.replace(co_consts=consts), handles=handles, rerunnable=True)
     call = kit.optimized(failing.f) if how == "direct" else lambda *a, **k: kit.hooked(failing.f, *a, **k)

@@ -8,6 +8,8 @@ import weakref
 
 import pytest
 
+from minidynamo import _C as C
+
 
 def old(a, b=2):
     return "old"
@@ -32,7 +34,9 @@ def test_miss_calls_the_compiler_once_and_runs_its_code_in_place(kit):
     calls = []
 
     def convert(ctx, code, args, globals_, builtins, closure):
-        calls.append((ctx, code, args, globals_ is globals(), builtins["len"] is len, closure, kit.C.active()))
+        calls.append(
+            (ctx, code, args, globals_ is globals(), builtins["len"] is len, closure, kit.C.active())
+        )
         return kit.Guarded(twin("new").__code__)
 
     kit.C.set_convert_frame(convert)
@@ -139,7 +143,6 @@ def test_an_entry_with_a_break_runs_with_its_context_active(kit):
     def seen(a, b=2):
         return C.active(), C.hook_installed()
 
-    seen.__globals__["C"] = kit.C
     kit.add(old, seen, has_break=True)
     assert kit.optimized(old)(1) == (kit.ctx, True)
     kit.C.reset_code(old.__code__)
@@ -296,7 +299,13 @@ def test_an_error_of_the_compiler_is_the_error_of_the_call(kit):
 
 @pytest.mark.parametrize(
     ("answer", "error"),
-    [(99, ValueError), (0, ValueError), (object(), AttributeError), (True, AttributeError), ("x", AttributeError)],
+    [
+        (99, ValueError),
+        (0, ValueError),
+        (object(), AttributeError),
+        (True, AttributeError),
+        ("x", AttributeError),
+    ],
 )
 def test_a_senseless_answer_of_the_compiler_is_an_error(kit, answer, error):
     kit.C.set_convert_frame(lambda *_: answer)

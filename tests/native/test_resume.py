@@ -12,7 +12,7 @@ def make(cell):
         return cell and "old"
 
     def new(a):
-        return cell and (r := "<resume>")(a, 1)
+        return cell and (_rest := "<resume>")(a, 1)
 
     def rest(a, stack0):
         return (cell, NAME, a, stack0, active())  # noqa: F821

@@ -35,7 +35,9 @@ class Holder:
 
 
 def test_it_forwards_what_a_function_has():
-    names = "__code__ __defaults__ __kwdefaults__ __globals__ __closure__ __annotations__ __name__ __qualname__"
+    names = (
+        "__code__ __defaults__ __kwdefaults__ __globals__ __closure__ __annotations__ __name__ __qualname__"
+    )
     names += " __doc__ __module__ note"
     for name in [*names.split(), *(["__type_params__"] if sys.version_info >= (3, 12) else [])]:
         assert getattr(documented, name) == getattr(plain_documented, name), name
@@ -85,6 +87,8 @@ def test_pickle_copy_deepcopy():
         assert pickle.loads(pickle.dumps(documented, protocol)) is documented
         assert pickle.loads(pickle.dumps(Holder.nested, protocol)) is Holder.nested
     assert copy.copy(documented) is documented is copy.deepcopy([documented])[0]
+    unnamed = _C.OptimizedFunction(functools.partial(len), CTX)
+    assert copy.copy(unnamed) is unnamed is copy.deepcopy(unnamed)
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pickle.dumps(_C.OptimizedFunction(plain_documented, CTX))
 

@@ -458,10 +458,12 @@ def _(f, i):
 def _(f, i):
     value = f.pop()
     target = f.stack[-i.arg]
+    called = next(v for v in reversed(f.stack[: -i.arg - 1]) if v is not NULL).__qualname__
+    if not hasattr(value, "keys"):
+        raise TypeError(f"{called}() argument after ** must be a mapping, not {type(value).__name__}")
     for key in value:
         if key in target:
-            called = next(v for v in reversed(f.stack[: -i.arg - 1]) if v is not NULL)
-            raise TypeError(f"{called.__qualname__}() got multiple values for keyword argument '{key}'")
+            raise TypeError(f"{called}() got multiple values for keyword argument '{key}'")
     target.update(value)
 
 
@@ -547,7 +549,8 @@ def _(f, i):
 def _(f, i):
     kwargs = f.pop() if i.arg else NULL
     first, second, args = f.popn(3)
-    f.push(call(f, first, second, list(args), {} if kwargs is NULL else dict(kwargs)))
+    function = second if first is NULL else first
+    f.push(function(*args) if kwargs is NULL else function(*args, **kwargs))
 
 
 class Making:
@@ -566,6 +569,8 @@ def finish(f: Frame, making: Making) -> FunctionType:
         annotations = dict(zip(annotations[::2], annotations[1::2], strict=True))
     if annotations:
         function.__annotations__ = annotations
+    if 16 in attributes:
+        function.__annotate__ = attributes[16]
     return function
 
 

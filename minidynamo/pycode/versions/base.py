@@ -10,6 +10,7 @@ from __future__ import annotations
 import opcode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 Step = tuple[str, Any]
@@ -25,20 +26,25 @@ class Operands:
     kwnames   keyword names that a KW_NAMES left for the next CALL
     """
 
-    __slots__ = ("cells", "consts", "kwnames", "names", "next", "slots")
+    __slots__ = ("cells", "consts", "kwnames", "names", "next", "raw", "slots")
 
-    def __init__(
-        self, consts: tuple[Any, ...], names: tuple[str, ...], slots: tuple[str, ...], cells: frozenset[int]
-    ):
-        self.consts, self.names, self.slots, self.cells = consts, names, slots, cells
+    def __init__(self, code: CodeType, slots: tuple[str, ...], cells: frozenset[int]):
+        self.raw, self.consts, self.names = code.co_code, code.co_consts, code.co_names
+        self.slots, self.cells = slots, cells
         self.next = 0
         self.kwnames: tuple[str, ...] | None = None
 
+    def following(self) -> str:
+        """The name of the next instruction."""
+        offset = self.next
+        while self.raw[offset] == opcode.EXTENDED_ARG:
+            offset += 2
+        return opcode.opname[self.raw[offset]]
+
 
 Rule = Callable[[int, Operands], Steps]
-Emitter = Callable[
-    [Any], Steps
-]  # canonical argument -> instructions for the `bytecode` package, as (name, argument)
+# Canonical argument -> instructions for the `bytecode` package, as (name, argument).
+Emitter = Callable[[Any], Steps]
 PREFIX: Steps = (("prefix", None),)  # compared by identity
 NOTHING: Steps = ()
 

@@ -9,6 +9,7 @@ from typing import Any
 from . import py312
 from .base import (
     NULL_ABOVE,
+    PREFIX,
     Emitter,
     Operands,
     Rule,
@@ -23,7 +24,6 @@ from .base import (
     global_null_last,
     nothing,
     plain,
-    prefix,
     without,
 )
 
@@ -52,6 +52,24 @@ def store_store(arg: int, operands: Operands) -> Steps:
     return (("STORE_FAST", operands.slots[arg >> 4]), ("STORE_FAST", operands.slots[arg & 15]))
 
 
+# Instructions that want a bool; canonically they take the truth of any value.
+WANTS_BOOL = frozenset({"POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "UNARY_NOT"})
+_NOT_NOT: Steps = (("UNARY_NOT", None), ("UNARY_NOT", None))
+_compare = compare_op(5)
+
+
+def to_bool(arg: int, operands: Operands) -> Steps:
+    """TO_BOOL belongs to the instruction that wants the bool; where there is none the bool itself is the value."""
+    return PREFIX if operands.following() in WANTS_BOOL else _NOT_NOT
+
+
+def compare(arg: int, operands: Operands) -> Steps:
+    """COMPARE_OP: bit 4 stands for a TO_BOOL behind it."""
+    if arg & 16 and operands.following() not in WANTS_BOOL:
+        return (*_compare(arg, operands), *_NOT_NOT)
+    return _compare(arg, operands)
+
+
 def call_kw(arg: int, operands: Operands) -> Steps:
     """CALL_KW: the names are on the stack."""
     return (("CALL_KW", arg),)
@@ -67,8 +85,8 @@ RULES: dict[str, Rule] = without(py312.RULES, _REMOVED) | {
     "LOAD_FAST_LOAD_FAST": load_load,
     "STORE_FAST_LOAD_FAST": store_load,
     "STORE_FAST_STORE_FAST": store_store,
-    "COMPARE_OP": compare_op(5),
-    "TO_BOOL": prefix,
+    "COMPARE_OP": compare,
+    "TO_BOOL": to_bool,
     "CALL_KW": call_kw,
     "MAKE_FUNCTION": plain("MAKE_FUNCTION"),
     "SET_FUNCTION_ATTRIBUTE": count("SET_FUNCTION_ATTRIBUTE"),
@@ -118,5 +136,5 @@ VERSION = replace(
     slot_pairs=frozenset({"LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"}),
     load_cell="LOAD_FAST",
     to_bool="TO_BOOL",
-    wants_bool=frozenset({"POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "UNARY_NOT"}),
+    wants_bool=WANTS_BOOL,
 )

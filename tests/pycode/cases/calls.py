@@ -1,6 +1,6 @@
 """Calls and arguments."""
 
-# ruff: noqa: C408
+# ruff: noqa: C408, SIM, UP028, UP031
 # What the linter would rather not see is what these functions are for.
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Cells and free variables."""
 
-# ruff: noqa: B023, F821
+# ruff: noqa: B007, B023, E731, F821, SIM, UP028, UP031
 # What the linter would rather not see is what these functions are for.
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def closure_in_except(n):
         raise ValueError(n)
     except ValueError as error:
         text = str(error)
-        inner = lambda: error.args  # noqa: E731
+        inner = lambda: error.args
         args = inner()
     try:
         inner()

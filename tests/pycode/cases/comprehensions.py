@@ -1,6 +1,6 @@
 """Comprehensions: functions of their own up to 3.11, inlined later."""
 
-# ruff: noqa: B023, C416
+# ruff: noqa: B023, C416, E731, F821, SIM, UP028, UP031
 # What the linter would rather not see is what these functions are for.
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def comprehension_nested_scopes(n):
 
 @case((3,))
 def comprehension_in_lambda(n):
-    f = lambda k: [i * k for i in range(n)]  # noqa: E731
+    f = lambda k: [i * k for i in range(n)]
     return [f(k) for k in range(2)], (lambda: {i for i in range(n)})()
 
 

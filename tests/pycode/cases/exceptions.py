@@ -1,6 +1,6 @@
 """try, except, finally, raise, except*."""
 
-# ruff: noqa: B012, B904, F821
+# ruff: noqa: B012, B904, F821, SIM, UP028, UP031
 # What the linter would rather not see is what these functions are for.
 from __future__ import annotations
 
@@ -321,3 +321,328 @@ def base_exceptions(x):
             return "wrong"
     except BaseException as error:
         return type(error).__name__, error.args
+
+
+@case(("x",), (0,), (None,))
+def exception_table_dense(x):
+    out = []
+    try:
+        out.append(int(x))
+    except ValueError:
+        out.append("v")
+    try:
+        out.append(1 // x)
+    except (TypeError, ZeroDivisionError) as error:
+        out.append(type(error).__name__)
+    try:
+        out.append([][len(out)])
+    except IndexError:
+        out.append("i")
+    return out
+
+
+@case((3,))
+def finally_runs_in_order(n):
+    log = []
+    for i in range(n):
+        try:
+            try:
+                if i == 1:
+                    continue
+                if i == 2:
+                    break
+                log.append(i)
+            finally:
+                log.append(("inner", i))
+        finally:
+            log.append(("outer", i))
+    return log
+
+
+@case((0,), (2,))
+def finally_changes_result(x):
+    r = "start"
+    try:
+        r = 4 // x
+        return r
+    finally:
+        r = "changed"
+
+
+@case((0,), (2,))
+def finally_raises(x):
+    try:
+        return 4 // x
+    finally:
+        fail(KeyError("finally"))
+
+
+@case((0,), (1,), (2,))
+def else_raises(x):
+    try:
+        y = [10, 0][x]
+    except IndexError:
+        return "no"
+    else:
+        return 10 // y
+    finally:
+        x = None
+
+
+@case((3,))
+def retry(n):
+    attempts = 0
+    while True:
+        attempts += 1
+        try:
+            if attempts < n:
+                raise ConnectionError(attempts)
+        except ConnectionError as error:
+            last = error.args
+            continue
+        return attempts, last
+
+
+@case((1,))
+def chained_causes(x):
+    try:
+        try:
+            try:
+                fail(KeyError("a"))
+            except KeyError as a:
+                raise ValueError("b") from a
+        except ValueError as b:
+            raise TypeError("c") from b
+    except TypeError as c:
+        out = []
+        error = c
+        while error is not None:
+            out.append(type(error).__name__)
+            error = error.__cause__
+        return out
+
+
+@case((1,))
+def raise_from_expression(x):
+    try:
+        raise ValueError("v") from KeyError(x)
+    except ValueError as error:
+        return repr(error.__cause__), error.__suppress_context__
+
+
+@case((1,))
+def raise_from_nonsense(x):
+    raise ValueError from x
+
+
+@case((1,))
+def raise_nonsense(x):
+    raise x
+
+
+@case((1,))
+def reraise_variable(x):
+    try:
+        fail(KeyError(x))
+    except KeyError as error:
+        kept = error
+    raise kept
+
+
+@case((1,))
+def exception_notes(x):
+    try:
+        error = ValueError("noted")
+        error.add_note(f"note {x}")
+        raise error
+    except ValueError as caught:
+        return caught.__notes__, caught.args
+
+
+@case(([1, 0, "a", None],))
+def handler_per_item(items):
+    out = []
+    for item in items:
+        try:
+            out.append(1 / item)
+        except ZeroDivisionError:
+            out.append("zero")
+        except TypeError:
+            out.append(f"type {type(item).__name__}")
+            if item is None:
+                break
+        else:
+            out.append("ok")
+    else:
+        out.append("all")
+    return out
+
+
+@case((2,))
+def nested_functions_raise(n):
+    def level(k):
+        if k == 0:
+            raise LookupError("deep")
+        try:
+            return level(k - 1)
+        finally:
+            log.append(k)
+
+    log = []
+    try:
+        level(n)
+    except LookupError as error:
+        log.append(str(error))
+    return log
+
+
+@case((2,))
+def deep_error(n):
+    def level(k):
+        return 1 // k if k == 0 else level(k - 1)
+
+    return level(n)
+
+
+@case((1,))
+def stop_iteration_value(x):
+    it = iter([x])
+    try:
+        return next(it), next(it)
+    except StopIteration as stop:
+        return stop.value, next(it, "default")
+
+
+@case((1,))
+def generator_raises(x):
+    def g():
+        yield 1
+        raise KeyError(x)
+
+    out = []
+    try:
+        for v in g():
+            out.append(v)
+    except KeyError as error:
+        out.append(error.args)
+    return out
+
+
+@case((0,))
+def unreached_handlers(x):
+    try:
+        try:
+            y = x + 1
+        except KeyError:
+            y = "key"
+        except ValueError:
+            y = "value"
+        else:
+            y += 1
+    except Exception:
+        y = "any"
+    return y
+
+
+@case((1,))
+def attribute_error(x):
+    return x.nothing
+
+
+@case(({},))
+def key_error(d):
+    return d["missing"]["deeper"]
+
+
+@case((5,))
+def recursion_error(x):
+    def forever(n):
+        return forever(n + 1)
+
+    try:
+        forever(0)
+    except RecursionError as error:
+        return type(error).__name__, x
+
+
+@case((0,), (1,))
+def conditional_raise(x):
+    if not x:
+        raise ValueError(
+            "x",
+            x,
+        )
+    return x
+
+
+@case((2,))
+def handled_in_comprehension(n):
+    def safe(v):
+        try:
+            return 1 // v
+        except ZeroDivisionError:
+            return handled_name()
+
+    return [safe(i) for i in range(n)], handled_name()
+
+
+@case((0,), (1,))
+def handler_with_call_and_loop(x):
+    try:
+        return 1 // x
+    except ZeroDivisionError as error:
+        names = [type(error).__name__ for _ in range(2)]
+        total = sum(len(n) for n in names)
+        while total > 10:
+            total -= 7
+        return names, total, handled_name()
+
+
+@case((1,))
+def star_group_nested(x):
+    log = []
+    inner = ExceptionGroup("inner", [ValueError("v"), TypeError("t")])
+    try:
+        raise ExceptionGroup("outer", [inner, KeyError("k")])
+    except* TypeError as group:
+        log.append(len(group.exceptions))
+    except* (ValueError, KeyError):
+        log.append(handled_name())
+    else:
+        log.append("else")
+    finally:
+        log.append("finally")
+    return log
+
+
+@case((1,))
+def star_on_naked_exception(x):
+    try:
+        raise KeyError(x)
+    except* KeyError as group:
+        return_value = type(group).__name__, [type(e).__name__ for e in group.exceptions]
+    return return_value
+
+
+@case((1,))
+def star_without_match(x):
+    log = []
+    try:
+        try:
+            raise ExceptionGroup("g", [OSError("o")])
+        except* ValueError:
+            log.append("wrong")
+    except ExceptionGroup as group:
+        log.append(len(group.exceptions))
+    return log
+
+
+@case((1,))
+def star_nothing_raised(x):
+    try:
+        y = x
+    except* ValueError:
+        y = None
+    else:
+        y += 1
+    return y

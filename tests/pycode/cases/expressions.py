@@ -1,6 +1,6 @@
 """Expressions."""
 
-# ruff: noqa: B002, PIE800, UP031
+# ruff: noqa: B002, E731, PIE800, SIM, UP028, UP031
 # What the linter would rather not see is what these functions are for.
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def string_methods(s):
 
 @case((3,))
 def lambdas(x):
-    add = lambda a, b=2, *c, d=4, **e: (a, b, c, d, e)  # noqa: E731
+    add = lambda a, b=2, *c, d=4, **e: (a, b, c, d, e)
     return add(x), add(x, 1, 5, d=6, z=7), (lambda: x)()
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.pycode.cases.support import CASES, FussyBool, case
+from tests.pycode.cases.support import CASES, Box, FussyBool, case
 
 counter = 0
 
@@ -120,3 +120,144 @@ def _wide_closure(count: int) -> Callable[..., Any]:
 
 CASES.append((_wide_closure(249), ((2,),)))
 CASES.append((_wide_closure(251), ((2,),)))
+
+
+@case((2,))
+def global_made_and_deleted(x):
+    global temporary
+    temporary = x
+    seen = temporary
+    del temporary
+    try:
+        return temporary
+    except NameError as error:
+        return seen, str(error)
+
+
+@case((2,))
+def builtins_shadowed(x):
+    def inner():
+        len = lambda v: x  # noqa: E731
+        return len([])
+
+    sum = inner() + x
+    return sum, max(sum, 1)
+
+
+@case((2,))
+def local_imports(x):
+    import json
+    from collections import OrderedDict as Ordered
+    from functools import reduce
+
+    return reduce(lambda a, b: a + b, [x, 1]), json.loads("[1, {}]"), list(Ordered(a=1))
+
+
+@case((2,))
+def relative_names(x):
+    import os.path as p
+    import xml.dom
+
+    return p.join("a", "b"), xml.dom.__name__, x
+
+
+@case((2,))
+def missing_module(x):
+    try:
+        import no_such_module_here
+    except ModuleNotFoundError as error:
+        return error.name
+    return no_such_module_here
+
+
+@case((1,), (0,))
+def conditional_definition(x):
+    if x:
+
+        def f():
+            return "defined"
+
+        k = 1
+    else:
+        f = str
+    return f(), x and k
+
+
+@case((1,), (5,))
+def maybe_unbound(x):
+    for i in range(x):
+        if i == 3:
+            found = i
+    return found
+
+
+@case((3,))
+def delete_in_loop(n):
+    out = []
+    for i in range(n):
+        v = i * 2
+        out.append(v)
+        del v
+    try:
+        out.append(v)
+    except UnboundLocalError:
+        out.append("gone")
+    return out
+
+
+@case((3,))
+def reassigned_parameter(n, m=2):
+    n += m
+    m = n
+    n = [m]
+    m, n = n, m
+    return n, m
+
+
+@case((3,))
+def truthiness(n):
+    values = [0, 1, "", "a", [], [0], {}, {1}, None, 0.0, Box(0), Box(1), FussyBool(False), FussyBool(True)]
+    return ["t" if v else "f" for v in values], [bool(v) for v in values], n
+
+
+@case((True,), (False,))
+def bool_of_comparison(value):
+    f = FussyBool(value)
+    a = not not (f > 1)
+    b = not not f
+    c = bool(f > 1)
+    d = (f > 1) is True
+    while not (f > 1):
+        return a, b, c, d, "empty"
+    return a, b, c, d, "full"
+
+
+@case(([],), ([1],))
+def empty_or_not(v):
+    if not v:
+        v.append(0)
+    elif v and v[0]:
+        v[0] = "first"
+    assert v
+    return v or None, v and v[0]
+
+
+@case((3,))
+def docstring_only(x):
+    """Nothing but this."""
+
+
+@case((3,))
+def nothing_much(x):
+    if False:
+        x = 1
+    while 0:
+        x = 2
+    return x
+
+
+@case((3,))
+def type_hints(x: int, *rest: str, key: float = 1.0) -> tuple:
+    y: int
+    z: list[int] = [x]
+    return z, rest, key

@@ -1,0 +1,56 @@
+"""A graph break may come at any instruction: wherever it comes, the program does what it does in plain Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from minidynamo.pycode.lift import lift
+from minidynamo.translate.handlers.control import CONDITIONAL
+from minidynamo.translate.root import PLAIN_OPS
+from tests.eager import Module, check
+from tests.translate.breaking import at, breaking, everywhere
+from tests.translate.programs import PROGRAMS
+
+NAMES = list(PROGRAMS)
+STEPS = frozenset((*PLAIN_OPS, *CONDITIONAL, "FOR_ITER"))
+
+
+def code_length(source: str) -> int:
+    fn = Module(source).names["f"]
+    return len(lift(fn.__code__).instructions)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_without_further_breaks(name):
+    source, calls = PROGRAMS[name]
+    check(source, *calls)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_break_at_each_instruction_in_turn(name):
+    source, calls = PROGRAMS[name]
+    for index in range(code_length(source)):
+        with breaking(at("f", index)):
+            try:
+                check(source, *calls, warns=True)
+            except AssertionError as error:
+                raise AssertionError(f"break at instruction {index}: {error}") from None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_rest_left_to_plain_python_at_each_instruction(name):
+    source, calls = PROGRAMS[name]
+    for index in range(code_length(source)):
+        with breaking(at("f", index, plain=True)):
+            try:
+                check(source, *calls, warns=True)
+            except AssertionError as error:
+                raise AssertionError(f"plain from instruction {index}: {error}") from None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_break_at_every_operation(name):
+    source, calls = PROGRAMS[name]
+    with breaking(everywhere(STEPS)) as translated:
+        check(source, *calls, warns=True)
+    assert translated

@@ -17,6 +17,7 @@ from minidynamo import config
 from minidynamo.exc import InternalError
 from minidynamo.graph import (  # noqa: F401 - the modules of rules fill RULES
     fake,
+    meta_rules_activations,
     meta_rules_foreach,
     meta_rules_join,
     meta_rules_linear,

@@ -7,7 +7,9 @@
 | `lift` | a code object -> `CodeIR` (canonical instructions and exception regions) |
 | `liveness` | which locals are live at an instruction |
 | `expr` | values that describe code to emit |
-| `lower` | those values -> a new code object |
+| `flatten`, `statements` | the values -> instructions, spelled for the running CPython |
+| `lower` | the values -> a new code object |
+| `stackmap` | what lies on the stack before an instruction |
 | `resume` | a code object that continues another one at an instruction |
 | `verify` | the checks on every code object that is made here |
 | `tables` | reading and writing of exception and line tables |

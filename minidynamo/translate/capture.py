@@ -9,6 +9,7 @@ from ..graph.output_graph import CapturedGraph
 from ..guards.guard import Guard
 from ..pycode.resume import ResumePoint
 from ..reasons import Why
+from ..sources import Source
 from ..variables.base import VariableTracker
 from ..variables.functions import CellVariable
 
@@ -59,7 +60,8 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """One trace of one frame. `cells` are the frame's own; `uses` counts by id how often a tracker is needed."""
+    """One trace of one frame. `cells` are the frame's own; `uses` counts by id how often a tracker is needed; `unguarded` are places
+    that the program read and no guard reads: the emitted code does, for the case that they are gone."""
 
     graph: CapturedGraph | None
     guards: tuple[Guard, ...]
@@ -68,4 +70,5 @@ class Capture:
     uses: dict[int, int]
     first_line: int
     steps: int
+    unguarded: tuple[Source, ...]
     comparable: bool

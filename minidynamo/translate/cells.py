@@ -9,7 +9,6 @@ from ..reasons import OPERATOR_FAILS
 from ..sources import Source
 from ..variables.base import VariableTracker
 from ..variables.functions import Cell
-from ..variables.lazy import LazyVariable
 
 
 class OutsideCell(Cell):
@@ -34,4 +33,4 @@ class OutsideCell(Cell):
             value = self.cell.cell_contents
         except ValueError:
             tx.unsupported(OPERATOR_FAILS, name=f"variable {self.name!r}", error="NameError")
-        return LazyVariable(value, self.source)
+        return tx.lazily(value, self.source)

@@ -147,6 +147,8 @@ class Emitter:
             self.body += [E.At(end.line), E.Return(result)]
         else:
             self.break_(end)
+        for source in self.capture.unguarded:
+            self.load(source)
         start = self.start(call)
         rerunnable = any(isinstance(statement, E.Rescue) for statement in start)
         return Output(

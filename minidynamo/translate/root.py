@@ -306,7 +306,7 @@ def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Dec
         reached.add(roots(end, own if isinstance(end, Break) else ()))
         trace.guard_mutated()
         graph = trace.graph.finish(reached.nodes()) if trace.graph.ops else None
-        return Capture(graph, tuple(trace.guards), end, own, reached.uses, trace.first_line(), trace.steps, trace.comparable)
+        return Capture(graph, tuple(trace.guards), end, own, reached.uses, trace.first_line(), trace.steps, trace.unguarded(), trace.comparable)
 
 
 assert set(PLAIN_OPS) <= set(CANON), sorted(set(PLAIN_OPS) - set(CANON))

@@ -9,7 +9,6 @@ from ..guards.guard import make_guard
 from ..reasons import OPERATOR_FAILS
 from ..sources import AttrSource, BuiltinSource, GlobalSource, ItemSource, Source
 from ..variables.base import VariableTracker
-from ..variables.lazy import LazyVariable
 
 
 class Scope:
@@ -22,11 +21,11 @@ class Scope:
     def load(self, tx: Any, name: str) -> VariableTracker:
         """CPython: LOAD_GLOBAL. A builtin is used only while no global of its name exists: that is guarded."""
         if name in self.names:
-            return LazyVariable(self.names[name], self.source(name))
+            return tx.lazily(self.names[name], self.source(name))
         if name not in self.builtins:
             tx.unsupported(OPERATOR_FAILS, name=f"name {name!r}", error="NameError")
         self.guard_absent(tx, name)
-        return LazyVariable(self.builtins[name], BuiltinSource(name))
+        return tx.lazily(self.builtins[name], BuiltinSource(name))
 
     def source(self, name: str) -> Source:
         return GlobalSource(name)

@@ -44,6 +44,7 @@ class Trace:
         self.steps = 0
         self.step_limit: int = config.max_trace_steps
         self.mutated: dict[Source, None] = {}
+        self.lazy: list[LazyVariable] = []
         self.comparable = True  # plain Python on the same values gives the same result
         self._by_source: dict[Source, VariableTracker] = {}
         self._by_object: dict[int, VariableTracker] = {}
@@ -82,6 +83,10 @@ class Trace:
                 self._by_object[id(value)] = made
         self._by_source[source] = made
         return made
+
+    def unguarded(self) -> tuple[Source, ...]:
+        """Places that the program read and that no guard reads."""
+        return tuple(dict.fromkeys(lazy.source for lazy in self.lazy if lazy.real is None))
 
     def guard_distinct(self, left: Source, right: Source) -> None:
         """The trace took it that two sources hold different objects."""

@@ -20,6 +20,7 @@ from ..rules import dispatch, tensor_ops, torch_functions, trace_rules
 from ..sources import Source
 from ..variables.base import VariableTracker
 from ..variables.functions import BuiltinVariable, Cell
+from ..variables.lazy import LazyVariable
 from .handlers import HANDLERS
 from .scope import Scope
 from .trace import Trace
@@ -89,6 +90,11 @@ class InstructionTranslatorBase:
 
     def wrap(self, value: Any, source: Source) -> VariableTracker:
         return self.trace.wrap(self, value, source)
+
+    def lazily(self, value: Any, source: Source) -> VariableTracker:
+        made = LazyVariable(value, source)
+        self.trace.lazy.append(made)
+        return made
 
     def install(self, guard: Guard) -> None:
         self.trace.install(guard)

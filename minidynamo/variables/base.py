@@ -47,6 +47,10 @@ class Tracing(Protocol):
     def wrap(self, value: Any, source: Source) -> VariableTracker:
         """A (lazy) tracker for a real value that `source` reaches."""
 
+    def lazily(self, value: Any, source: Source) -> VariableTracker:
+        """A lazy tracker for a value whose place may be gone next time (a global, a cell, an attribute): unless guards come to
+        read the place, the emitted code does."""
+
     def install(self, guard: Guard) -> None:
         """Add a guard to the capture's set, from which nothing is ever removed."""
 

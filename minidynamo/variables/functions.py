@@ -106,7 +106,7 @@ class UserFunctionVariable(FunctionVariable):
         defaults = self.fn.__kwdefaults__
         if not defaults or name not in defaults:
             return None
-        return LazyVariable(defaults[name], KwDefaultSource(self.source, name))
+        return tx.lazily(defaults[name], KwDefaultSource(self.source, name))
 
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
         if name in ("__name__", "__qualname__", "__module__", "__doc__"):

@@ -9,7 +9,6 @@ from ..pycode import expr as E
 from ..reasons import OPERATOR_FAILS
 from ..sources import AttrSource, ItemSource, Source
 from .base import Emitting, Tracing, VariableTracker
-from .lazy import LazyVariable
 from .registry import wraps
 
 
@@ -33,7 +32,7 @@ class PythonModuleVariable(VariableTracker):
         """CPython: module_getattro; a module's own `__getattr__` and what the type provides are left to plain Python."""
         members = self.module.__dict__
         if name in members:
-            return LazyVariable(members[name], ItemSource(AttrSource(self.source, "__dict__"), name))
+            return tx.lazily(members[name], ItemSource(AttrSource(self.source, "__dict__"), name))
         if hasattr(types.ModuleType, name) or "__getattr__" in members:
             return super().getattr(tx, name)
         tx.unsupported(OPERATOR_FAILS, name=f"attribute {name} of module {self.module.__name__}", error="AttributeError")

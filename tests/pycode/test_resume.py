@@ -384,8 +384,8 @@ def test_instruction_numbers_of_the_resume_code():
     units = [(len(c.co_code) - len(code.co_code)) // 2 for c in (code, made.code, again.code)]
     assert made.code is not again.code
     raised = ValueError("v")
-    for resumed, given, wanted in ((made, 20, 20 + units[1]), (again, 20 + units[1], 20 + units[2])):
-        values = {f"___stack{region.depth}": given, f"___stack{region.depth + 1}": raised}
+    for resumed, number, wanted in ((made, 20, 20 + units[1]), (again, 20 + units[1], 20 + units[2])):
+        values = {f"___stack{region.depth}": number, f"___stack{region.depth + 1}": raised}
         slots = {name: values.get(name) for name in resumed.params}
         frame = Frame(function_of(resumed.code, f), slots)
         while origin_offset(resumed.code, frame.instruction.offset + 2) == entry:

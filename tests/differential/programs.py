@@ -1,0 +1,302 @@
+"""Random programs of the captured language and its edges, as source text.
+
+Every program defines `f(x, y, n, l, o)` over two tensors of shape (2, 3), an int, a list of tensors and an object, and ends. Programs may
+raise: indexes out of range, division by zero, unbound names are part of the language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from hypothesis import strategies as st
+
+HEADER = """
+import torch
+
+class Box:
+    def __init__(self):
+        self.a = 1
+
+total = 0
+scale = 2
+seen = []
+
+def helper(a, b=2, *rest, c=1):
+    if b > 2:
+        a = a * b
+    return a + c + len(rest)
+
+def noisy(a):
+    print("noisy")
+    return a - 1
+
+def fails(n):
+    return 6 // n
+"""
+CALLS = (
+    "f(T(2, 3), T(2, 3) - 3, 2, [T(2, 3), T(2, 3) * 2], o)",
+    "f(T(2, 3) - 4, T(2, 3), 0, [T(2, 3)], o)",
+    "(lambda t: (f(t, t, 3, [t, t], o), t))(T(2, 3))",
+    "f(T(2, 3), T(2, 3) - 3, 2, [T(2, 3), T(2, 3) * 2], o)",
+)
+
+
+class Writer:
+    """Writes one program. `names` are the variables in scope by kind; they may be unbound where a branch was not taken."""
+
+    def __init__(self, draw: Callable[[st.SearchStrategy], object]) -> None:
+        self.draw = draw
+        self.lines: list[str] = []
+        self.indent = 1
+        self.fresh = 0
+        self.names: dict[str, list[str]] = {"tensor": ["x", "y"], "int": ["n"], "list": ["l"], "fn": []}
+        self.budget = 14
+        self.in_loop = 0
+        self.depth = 0
+
+    # --- choices ----------------------------------------------------------------------------------------------------
+    def pick(self, *options: str) -> str:
+        return str(self.draw(st.sampled_from(options)))
+
+    def number(self, low: int, high: int) -> int:
+        return int(str(self.draw(st.integers(low, high))))
+
+    def some(self, kind: str) -> str:
+        return self.pick(*self.names[kind])
+
+    def new(self, kind: str) -> str:
+        self.fresh += 1
+        name = f"{kind[0]}{self.fresh}"
+        self.names[kind].append(name)
+        return name
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.indent + text)
+
+    # --- expressions ------------------------------------------------------------------------------------------------
+    def integer(self, depth: int = 2) -> str:
+        options: list[Callable[[], str]] = [
+            lambda: self.some("int"),
+            lambda: str(self.number(-2, 4)),
+            lambda: f"{self.some('tensor')}.shape[{self.pick('0', '-1', '0', '1')}]",
+            lambda: f"len({self.some('list')})",
+            lambda: f"o.a if {self.condition(0)} else {self.some('int')}",
+            lambda: self.pick("scale", "total", "True", "o.a", "(n := n + 1)"),
+        ]
+        if depth:
+            options += [
+                lambda: f"({self.integer(depth - 1)} {self.pick('+', '-', '*', '//', '%')} {self.pick('2', '3', self.integer(depth - 1))})",
+                lambda: f"{self.pick('min', 'max')}({self.integer(depth - 1)}, {self.integer(depth - 1)})",
+                lambda: f"fails({self.pick('2', '3', self.integer(depth - 1))})",
+                lambda: f"(lambda v, w=2: v * w + {self.some('int')})({self.integer(depth - 1)})",
+                lambda: f"sum([i * {self.some('int')} for i in range({self.number(0, 3)})])",
+            ]
+        return self.choose(options)
+
+    def tensor(self, depth: int = 2) -> str:
+        options: list[Callable[[], str]] = [
+            lambda: self.some("tensor"),
+            lambda: f"{self.some('list')}[{self.pick('0', '0', '-1', '0', '-1', '1', '-2')}]",
+            lambda: self.pick("torch.ones(2, 3)", "torch.rand(2, 3)", "torch.zeros_like(x)", "x.new_ones(3)"),
+        ]
+        if depth:
+            operand = self.tensor_or_number(depth - 1)
+            options += [
+                lambda: f"({self.tensor(depth - 1)} {self.pick('+', '-', '*', '/')} {operand})",
+                lambda: f"({operand} {self.pick('+', '-', '*')} {self.tensor(depth - 1)})",
+                lambda: f"torch.{self.pick('abs', 'sin', 'relu', 'neg')}({self.tensor(depth - 1)})",
+                lambda: f"{self.tensor(depth - 1)}.{self.pick('sum()', 'clone()', 't().t()', 'mean(0)', 'detach()')}",
+                lambda: f"{self.tensor(depth - 1)}[{self.pick('0', '-1', ':1', '..., 0', '0', '2')}]",
+                lambda: f"helper({self.tensor(depth - 1)}, {self.pick('', 'c=3', 'b=n', '3, 4, 5')})",
+                lambda: f"noisy({self.tensor(depth - 1)})",
+                lambda: f"torch.where({self.some('tensor')} > 0, {self.tensor(depth - 1)}, 0.0)",
+                lambda: f"({self.tensor(depth - 1)} if {self.condition(1)} else {self.tensor(depth - 1)})",
+                lambda: f"sum({self.sequence(depth - 1)}, {self.some('tensor')})",
+            ]
+            if self.names["fn"]:
+                options.append(lambda: f"{self.some('fn')}({self.tensor(depth - 1)})")
+        return self.choose(options)
+
+    def tensor_or_number(self, depth: int) -> str:
+        return self.tensor(depth) if self.number(0, 1) else self.pick("2", "0.5", self.some("int"))
+
+    def sequence(self, depth: int = 1) -> str:
+        options: list[Callable[[], str]] = [
+            lambda: self.some("list"),
+            lambda: f"[{self.tensor(depth)}, {self.some('tensor')}]",
+            lambda: f"{self.some('list')}[{self.pick('1:', ':1', '::-1', ':')}]",
+            lambda: f"[v * i for i, v in enumerate({self.some('list')}, {self.number(0, 2)})]",
+            lambda: f"[a + b for a, b in zip({self.some('list')}, {self.some('list')}) if {self.condition(0)}]",
+            lambda: f"{self.some('list')} + [{self.some('tensor')}]",
+            lambda: f"list(map(lambda v: v + {self.some('int')}, {self.some('list')}))",
+        ]
+        return self.choose(options)
+
+    def condition(self, depth: int = 1) -> str:
+        options: list[Callable[[], str]] = [
+            lambda: f"{self.some('int')} {self.pick('<', '==', '!=', '>=')} {self.number(0, 3)}",
+            lambda: f"{self.some('tensor')} is {self.some('tensor')}",
+            lambda: f"isinstance({self.some('int')}, int)",
+        ]
+        if depth:
+            options += [
+                lambda: f"{self.some('tensor')}.sum() {self.pick('<', '>')} {self.number(-3, 8)}",
+                lambda: f"not ({self.condition(0)})",
+                lambda: f"{self.condition(0)} {self.pick('and', 'or')} {self.condition(0)}",
+                lambda: f"{self.some('tensor')}.any()",
+            ]
+        return self.choose(options)
+
+    def choose(self, options: list[Callable[[], str]]) -> str:
+        return options[self.number(0, len(options) - 1)]()
+
+    # --- statements ---------------------------------------------------------------------------------------------------
+    def block(self, most: int) -> None:
+        self.depth += 1
+        self.indent += 1
+        before = len(self.lines)
+        for _ in range(self.number(1, most)):
+            self.statement()
+        if len(self.lines) == before:
+            self.line("pass")
+        self.indent -= 1
+        self.depth -= 1
+
+    def statement(self) -> None:
+        if self.budget <= 0:
+            return
+        self.budget -= 1
+        kinds = list(STATEMENTS) if self.depth < 3 else list(STATEMENTS[:SIMPLE])
+        kinds[self.number(0, len(kinds) - 1)](self)
+
+    def assign(self) -> None:
+        value = self.tensor()
+        self.line(f"{self.new('tensor')} = {value}")
+
+    def assign_int(self) -> None:
+        value = self.integer()
+        self.line(f"{self.new('int') if self.number(0, 2) else self.some('int')} = {value}")
+
+    def assign_list(self) -> None:
+        value = self.sequence()
+        self.line(f"{self.new('list')} = {value}")
+
+    def update(self) -> None:
+        self.line(f"{self.some('tensor')} {self.pick('+=', '*=', '-=')} {self.tensor_or_number(1)}")
+
+    def show(self) -> None:
+        value = self.pick(self.some("int"), self.some("tensor"), '"text"', f'f"{{{self.some("int")}:03d}}"')
+        self.line(f"print({value})")
+
+    def store(self) -> None:
+        target = self.pick("o.a", f"{self.some('list')}[{self.number(-1, 1)}]", "total", "o.b", "x[0]")
+        value = self.integer(1) if target in ("o.a", "total") else self.tensor(1)
+        self.line(f"{target} = {value}")
+
+    def change_list(self) -> None:
+        name, value = self.some("list"), self.tensor(1)
+        self.line(
+            self.pick(
+                f"{name}.append({value})",
+                f"{name}.insert(0, {value})",
+                f"{name} += [{value}]",
+                f"{name}.pop()",
+                f"seen.append({self.some('int')})",
+                f"{name}.reverse()",
+            )
+        )
+
+    def unpack(self) -> None:
+        a, b = self.new("tensor"), self.new("tensor")
+        self.line(self.pick(f"{a}, {b} = {self.some('tensor')}", f"{a}, *{b} = {self.some('list')}", f"{a}, {b} = y, x"))
+
+    def forget(self) -> None:
+        name = self.some("tensor")
+        self.line(f"del {name}")
+        if self.number(0, 3):
+            self.line(f"{name} = {self.pick('torch.ones(2, 3)', 'l[0]')}")
+
+    def leave(self) -> None:
+        keyword = self.pick("break", "continue") if self.in_loop else f"return {self.tensor(1)}"
+        self.line(f"if {self.condition()}:")
+        self.line(f"    {keyword}")
+
+    def branch(self) -> None:
+        self.line(f"if {self.condition()}:")
+        self.block(3)
+        if self.number(0, 1):
+            self.line("else:")
+            self.block(3)
+
+    def loop(self) -> None:
+        kind = self.number(0, 2)
+        if kind == 0:
+            self.line(f"for {self.new('int')} in range({self.number(0, 3)}):")
+        elif kind == 1:
+            self.line(f"for {self.new('tensor')} in {self.some('list')}[:3]:")
+        else:
+            name = self.new("int")
+            self.line(f"{name} = 0")
+            self.line(f"while {name} < {self.number(1, 3)}:")
+            self.line(f"    {name} += 1")
+        self.in_loop += 1
+        self.block(3)
+        self.in_loop -= 1
+
+    def attempt(self) -> None:
+        self.line("try:")
+        self.block(2)
+        self.line("except (ZeroDivisionError, IndexError) as e:")
+        self.line("    print(type(e).__name__)")
+
+    def function(self) -> None:
+        """An inner function over variables of the outer one, which may change them."""
+        outer, self.in_loop = self.in_loop, 0
+        name, counter = self.new("fn"), self.new("int")
+        self.line(f"{counter} = {self.number(0, 3)}")
+        changes = self.number(0, 1)
+        self.line(f"def {name}(v, w={self.some('int')}):")
+        if changes:
+            self.line(f"    nonlocal {counter}")
+            self.line(f"    {counter} += 1")
+        self.line(f"    return v * w + {counter} + {self.some('tensor')}")
+        self.in_loop = outer
+
+    def program(self) -> str:
+        for _ in range(self.number(3, 7)):
+            self.statement()
+        shown = [*self.names["tensor"][:2], *self.names["int"][:1]]
+        self.line(f"return {self.tensor(1)}, {', '.join(shown)}, {self.some('list')}")
+        body = "\n".join(self.lines)
+        return f"{HEADER}\no = Box()\n\ndef f(x, y, n, l, o):\n    global total\n{body}\n"
+
+
+STATEMENTS: tuple[Callable[[Writer], None], ...] = (
+    Writer.assign,
+    Writer.assign_int,
+    Writer.assign_list,
+    Writer.update,
+    Writer.show,
+    Writer.store,
+    Writer.change_list,
+    Writer.unpack,
+    Writer.forget,
+    Writer.leave,
+    Writer.branch,
+    Writer.loop,
+    Writer.attempt,
+    Writer.function,
+)
+SIMPLE = 10  # the first ones hold no block of their own
+
+
+@st.composite
+def programs(draw: Callable[[st.SearchStrategy], object]) -> str:
+    """The source of a program."""
+    return Writer(draw).program()
+
+
+def numbered(source: str) -> Iterator[str]:
+    """Lines with their numbers, for messages."""
+    for number, line in enumerate(source.splitlines(), 1):
+        yield f"{number:3} {line}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..events import Where
 from ..graph.output_graph import CapturedGraph
@@ -30,6 +31,16 @@ class BrokenOp:
     arg: object
     operands: tuple[VariableTracker, ...]
     results: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A change of something outside of the trace, replayed after the graph has run: a canonical instruction without result,
+    or (`opname` None) a call of the builtin `arg`."""
+
+    opname: str | None
+    arg: Any
+    operands: tuple[VariableTracker, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,7 @@ class Capture:
 
     graph: CapturedGraph | None
     guards: tuple[Guard, ...]
+    effects: tuple[Effect, ...]
     exit: Return | Break
     cells: tuple[CellVariable, ...]
     uses: dict[int, int]

@@ -11,7 +11,6 @@ from ..rules.trace_rules import GENERATOR_LIKE
 from ..sources import AttrSource, CellSource, GlobalsSource, ItemSource
 from ..variables.base import VariableTracker
 from ..variables.functions import Cell, FunctionVariable, InnerFunctionVariable, UserFunctionVariable
-from .cells import OutsideCell
 from .scope import FunctionScope, Scope
 from .translator import InstructionTranslatorBase
 
@@ -68,8 +67,8 @@ def _closure(tx: InstructionTranslatorBase, fn: FunctionVariable) -> dict[str, C
         return dict(zip(fn.code().co_freevars, (variable.cell for variable in fn.cells)))
     assert isinstance(fn, UserFunctionVariable)
     return {
-        name: OutsideCell(
-            name, cell, CellSource(fn.source, index), ItemSource(AttrSource(fn.source, "__closure__"), index)
+        name: tx.trace.outside_cell(
+            tx, name, cell, CellSource(fn.source, index), ItemSource(AttrSource(fn.source, "__closure__"), index)
         )
         for index, (name, cell) in enumerate(zip(fn.fn.__code__.co_freevars, fn.fn.__closure__ or ()))
     }

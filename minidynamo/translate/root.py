@@ -87,12 +87,12 @@ class InstructionTranslator(InstructionTranslatorBase):
         for name in self.code.co_cellvars:
             del self.symbolic_locals[name]
             cell = self.trace.frame.locals[name]
-            self.cells[name] = OutsideCell(name, cell, AttrSource(LocalSource(name), "cell_contents"))
+            self.cells[name] = self.trace.outside_cell(self, name, cell, AttrSource(LocalSource(name), "cell_contents"))
 
     def copy_free_vars(self) -> None:
         for index, name in enumerate(self.code.co_freevars):
             cell = (self.trace.frame.closure or ())[index]
-            self.cells[name] = OutsideCell(name, cell, ClosureSource(name, index))
+            self.cells[name] = self.trace.outside_cell(self, name, cell, ClosureSource(name, index))
 
     def run(self) -> Return | Break:
         """Raises RestartAnalysis for a new decision, SkipFrame when the frame is not to be compiled."""
@@ -303,10 +303,22 @@ def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Dec
             raise SkipFrame(why(SKIP_NO_TENSORS), mark=trace.always())
         own = tuple(CellVariable(cell) for name, cell in tx.cells.items() if not isinstance(cell, OutsideCell))
         reached = Reached()
+        reached.add(v for effect in trace.effects for v in effect.operands)
         reached.add(roots(end, own if isinstance(end, Break) else ()))
         trace.guard_mutated()
+        trace.guard_changed()
         graph = trace.graph.finish(reached.nodes()) if trace.graph.ops else None
-        return Capture(graph, tuple(trace.guards), end, own, reached.uses, trace.first_line(), trace.steps, trace.comparable)
+        return Capture(
+            graph,
+            tuple(trace.guards),
+            tuple(trace.effects),
+            end,
+            own,
+            reached.uses,
+            trace.first_line(),
+            trace.steps,
+            trace.comparable and not trace.effects,
+        )
 
 
 assert set(PLAIN_OPS) <= set(CANON), sorted(set(PLAIN_OPS) - set(CANON))

@@ -20,6 +20,8 @@ from ..rules import dispatch, tensor_ops, torch_functions, trace_rules
 from ..sources import Source
 from ..variables.base import VariableTracker
 from ..variables.functions import BuiltinVariable, Cell
+from .capture import Effect
+from .cells import OutsideCell
 from .handlers import HANDLERS
 from .scope import Scope
 from .trace import Trace
@@ -96,6 +98,16 @@ class InstructionTranslatorBase:
     def guard_global_state(self) -> None:
         self.trace.guard_global_state()
 
+    def effect(self, opname: str, arg: Any, *operands: VariableTracker) -> None:
+        owner = {"STORE_ATTR": 1, "STORE_SUBSCR": 1, "DELETE_ATTR": 0, "DELETE_SUBSCR": 0}.get(opname)
+        self.trace.effect(Effect(opname, arg, operands), None if owner is None else operands[owner])
+
+    def effect_call(self, fn: Any, *operands: VariableTracker) -> None:
+        self.trace.effect(Effect(None, fn, operands), operands[0])
+
+    def written_global(self, names: dict[str, Any], name: str) -> VariableTracker | None:
+        return self.trace.globals_written.get((id(names), name))
+
     def guard_distinct(self, left: Source, right: Source) -> None:
         self.trace.guard_distinct(left, right)
 
@@ -126,6 +138,13 @@ class InstructionTranslatorBase:
 
     def may_inline(self, fn: Any) -> bool:
         return trace_rules.inline_policy(fn)
+
+    def read_cell(self, cell: Cell) -> VariableTracker:
+        """The content of a cell of this frame. Breaks the graph when it is unbound: plain Python raises the NameError."""
+        value = cell.read(self) if isinstance(cell, OutsideCell) else cell.content
+        if value is None:
+            self.unsupported(OPERATOR_FAILS, name=f"variable {cell.name!r}", error="NameError")
+        return value
 
     def where(self) -> Where:
         line = self.ir.line_of(self.current.index) or self.code.co_firstlineno

@@ -51,7 +51,7 @@ test-quick: build ## the quick tests: under two minutes
 test-py312 test-py313 test-py314: test-py3%: ## the quick tests on that Python, in its own environment
 	@scripts/test-python 3.$*
 
-test-native: ## the torch-free tests on every Python that is there
+test-native: ## the torch-free tests on every Python that can be had
 	@scripts/test-native
 
 test-asan: $(deps) ## the native tests under address and undefined-behaviour sanitizers

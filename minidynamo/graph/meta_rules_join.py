@@ -74,7 +74,7 @@ def _pieces(grad_mode: bool, x: TensorMeta, axis: int, sizes: list[int]) -> tupl
     )
 
 
-@meta_rule(torch.split, torch.Tensor.split, ("method", "split"))
+@meta_rule(torch.split, ("method", "split"))
 def split(grad_mode: bool, tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[TensorMeta, ...]:
     """split into pieces of one size (the last may be smaller) or of given sizes."""
     x = need_tensor(tensor)

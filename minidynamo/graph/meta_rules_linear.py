@@ -20,7 +20,7 @@ from minidynamo.graph.meta_rules import (
     wants_grad,
 )
 from minidynamo.graph.meta_rules_pointwise import check_kind
-from minidynamo.graph.meta_value import Decline, Shape, TensorMeta
+from minidynamo.graph.meta_value import Decline, Shape, TensorMeta, contiguous_strides
 
 
 def _product(grad_mode: bool, shape: Shape, *operands: TensorMeta) -> TensorMeta:
@@ -142,17 +142,22 @@ def _per_dim(value: Any, count: int) -> tuple[int, ...]:
 
 
 def _image(meta: TensorMeta) -> Layout:
-    """The layout as the convolution sees it: a line is an image of height one (`unsqueeze(2)`)."""
+    """The layout as the convolution sees it: a line is a contiguous image of height one."""
     if meta.ndim == 4:
         return meta.shape, meta.stride
-    (n, c, length), (a, b, step) = meta.shape, meta.stride
-    return (n, c, 1, length), (a, b, length * step, step)
+    shape = (*meta.shape[:2], 1, meta.shape[2])
+    return shape, contiguous_strides(shape)
 
 
 def _convolved_strides(result: TensorMeta, x: TensorMeta, w: TensorMeta) -> Shape:
     """Channels-last if the input or the weight suggests so; known on the CPU, else only for plain operands."""
     layouts = _image(x), _image(w)
-    if x.device.type != "cpu" and not (x.is_contiguous and w.is_contiguous):
+    if (
+        not w.is_contiguous
+        and w.ndim == 3
+        or x.device.type != "cpu"
+        and not (x.is_contiguous and w.is_contiguous)
+    ):
         raise Decline
     stride = suggested_strides(_image(result)[0], *layouts)
     return stride if result.ndim == 4 else stride[:2] + stride[3:]

@@ -429,7 +429,7 @@ def tensor(
 
 
 @meta_rule(torch.as_tensor)
-def as_tensor(grad_mode: bool, data: Any, dtype: Any = None, device: Any = None) -> TensorMeta:
+def as_tensor(grad_mode: bool, data: Any, *, dtype: Any = None, device: Any = None) -> TensorMeta:
     """as_tensor: a tensor is converted, Python numbers are copied."""
     if is_tensor(data):
         if torch._C._len_torch_function_stack():  # a default device would move it

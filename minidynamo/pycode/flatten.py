@@ -50,9 +50,12 @@ class Region:
 class Flattener:
     """Collects the instructions of one code object.
 
-    slots_of_cells  names that live in cells: cell variables and free variables
-    assigned        locals that certainly hold a value at this point
-    depth           values that enclosing statements keep on the stack
+    cell_names, free_names  names that live in cells
+    assigned                locals that certainly hold a value at this point
+    deleted                 locals that were deleted anywhere: a handler cannot rely on them
+    depth                   values that enclosing statements keep on the stack
+    region, location        for the instructions that follow
+    reachable               whether something leads to this point
     """
 
     def __init__(self, code: CodeType) -> None:
@@ -60,6 +63,7 @@ class Flattener:
         arguments += bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
         self.cell_names, self.free_names = frozenset(code.co_cellvars), frozenset(code.co_freevars)
         self.assigned = set(code.co_varnames[:arguments])
+        self.deleted: set[str] = set()
         self.depth = 0
         self.items: list[tuple[bc.Instr | bc.Label, Region | None]] = []
         self.location = InstrLocation(code.co_firstlineno, None, None, None)
@@ -72,12 +76,8 @@ class Flattener:
         wrap = _WRAP.get(name)
         if wrap is not None:
             arg = wrap(arg)
-        made = (
-            bc.Instr(name, location=self.location)
-            if arg is None and name != "LOAD_CONST"
-            else bc.Instr(name, arg, location=self.location)
-        )
-        self.items.append((made, self.region))
+        args = () if arg is None and name != "LOAD_CONST" else (arg,)
+        self.items.append((bc.Instr(name, *args, location=self.location), self.region))
 
     def emit(self, opname: str, arg: Any = None) -> None:
         """One canonical instruction."""

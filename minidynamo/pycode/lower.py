@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import inspect
-from inspect import CO_NESTED, CO_NEWLOCALS, CO_OPTIMIZED, CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
 
 import bytecode as bc
@@ -20,7 +19,14 @@ from .statements import run
 from .verify import verify
 
 CO_HAS_DOCSTRING = getattr(inspect, "CO_HAS_DOCSTRING", 0)  # from 3.14 on: the first constant is one
-KEPT_FLAGS = CO_OPTIMIZED | CO_NEWLOCALS | CO_VARARGS | CO_VARKEYWORDS | CO_NESTED | CO_HAS_DOCSTRING
+KEPT_FLAGS = (
+    inspect.CO_OPTIMIZED
+    | inspect.CO_NEWLOCALS
+    | inspect.CO_VARARGS
+    | inspect.CO_VARKEYWORDS
+    | inspect.CO_NESTED
+    | CO_HAS_DOCSTRING
+)
 _Item = bc.Instr | bc.Label | bc.TryBegin | bc.TryEnd
 
 
@@ -80,7 +86,8 @@ def assemble(code: CodeType, body: x.Body, *, name: str | None = None) -> CodeTy
     made.kwonlyargcount = code.co_kwonlyargcount
     made.argnames = list(code.co_varnames)
     made.cellvars, made.freevars = list(code.co_cellvars), list(code.co_freevars)
-    made.docstring = doc if isinstance(doc := (code.co_consts or (None,))[0], str) else None
+    first = code.co_consts[0] if code.co_consts else None
+    made.docstring = first if isinstance(first, str) else None
     made.flags = bc.CompilerFlags(code.co_flags & KEPT_FLAGS)
     assembled = made.to_code(stacksize=1 << 16, compute_exception_stack_depths=False)
     return assembled.replace(co_stacksize=verify(assembled))

@@ -45,6 +45,7 @@ def _effect(f: Flattener, s: x.Effect) -> None:
 def _delete(f: Flattener, s: x.Delete) -> None:
     f.emit("DELETE_FAST", f.local(s.name))
     f.assigned.discard(s.name)
+    f.deleted.add(s.name)
 
 
 def _return(f: Flattener, s: x.Return) -> None:
@@ -115,6 +116,7 @@ def _rescue(f: Flattener, s: x.Rescue) -> None:
             f.emit("JUMP", behind)
 
     def rescue() -> None:
+        f.assigned -= f.deleted
         f.label(handler)
         f.emit("LOAD_CONST", Exception)
         f.emit("CHECK_EXC_MATCH")
@@ -138,6 +140,7 @@ def _catch(f: Flattener, s: x.Catch) -> None:
             f.emit("JUMP", behind)
 
     def caught() -> None:
+        f.assigned -= f.deleted
         f.label(handler)
         f.emit("STORE_FAST", f.local(s.name))
         f.assigned.add(s.name)

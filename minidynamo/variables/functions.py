@@ -166,7 +166,7 @@ class InnerFunctionVariable(FunctionVariable):
     """A function made in the trace (lambda, comprehension, def). Rebuilt by MAKE_FUNCTION over rebuilt cells; only one whose
     globals are the frame's own can be."""
 
-    __slots__ = ("function_code", "globals_of", "defaults", "cells")
+    __slots__ = ("function_code", "globals_of", "defaults", "cells", "annotations")
     mutable = True
 
     def __init__(self, code: types.CodeType, globals_of: Any) -> None:
@@ -175,15 +175,17 @@ class InnerFunctionVariable(FunctionVariable):
         self.globals_of = globals_of
         self.defaults: list[VariableTracker] = []
         self.cells: list[CellVariable] = []
+        self.annotations: VariableTracker | None = None  # a tuple of names and values in turn
 
     def children(self) -> tuple[VariableTracker, ...]:
-        return (*self.defaults, *self.cells)
+        return (*self.defaults, *self.cells, *(() if self.annotations is None else (self.annotations,)))
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         emit.require_own_globals(self.globals_of, self.name())
         return E.Function(
             E.Const(self.function_code),
             defaults=E.Tuple(tuple(emit.value(d) for d in self.defaults)) if self.defaults else None,
+            annotations=emit.value(self.annotations) if self.annotations is not None else None,
             closure=E.Tuple(tuple(emit.value(c) for c in self.cells)) if self.cells else None,
         )
 

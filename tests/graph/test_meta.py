@@ -41,7 +41,7 @@ QUICK = set(
     logical_and bitwise_and
     bitwise_left_shift neg abs exp log sqrt rsqrt sigmoid tanh reciprocal isnan isfinite logical_not round
     floor square clamp
-    clamp_min where addcmul lerp masked_fill fill_ positive sum mean amax prod any all argmax var std var_mean
+    clamp_min where addcmul lerp masked_fill positive sum mean amax prod any all argmax var std var_mean
     max min cumsum
     logsumexp softmax log_softmax mm bmm matmul addmm baddbmm mv nn.functional.linear nn.functional.conv2d
     nn.functional.conv1d
@@ -53,10 +53,10 @@ QUICK = set(
     nn.functional.gelu
     nn.functional.silu nn.functional.leaky_relu nn.functional.hardtanh nn.functional.softplus
     nn.functional.layer_norm
-    nn.functional.rms_norm nn.functional.batch_norm nn.functional.group_norm nn.functional.embedding
+    nn.functional.rms_norm nn.functional.batch_norm nn.functional.group_norm
 
     nn.functional.adaptive_avg_pool2d nn.functional.pad nn.functional.cross_entropy nn.functional.mse_loss
-    nn.functional.scaled_dot_product_attention nn.functional.dropout linalg.vector_norm
+    linalg.vector_norm
     """.split()
 )
 
@@ -85,9 +85,11 @@ def in_layout(layout: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any
 
 def forms(info: Any) -> Iterator[tuple[Any, bool]]:
     """The operators of an entry of the database that have a rule, and whether they work in place."""
-    in_place = (info.inplace_variant, info.inplace_operator_variant)
-    plain = (info.op, info.method_variant, info.operator_variant, *(alias.op for alias in info.aliases))
-    for op in {op for op in (*plain, *in_place) if op is not None}:
+    variants = (info, *info.aliases)
+    in_place = [variant.inplace_variant for variant in variants]
+    in_place += [info.inplace_operator_variant, *(getattr(torch, f"{each.name}_", None) for each in variants)]
+    plain = [op for variant in variants for op in (variant.op, variant.method_variant)]
+    for op in {op for op in (*plain, info.operator_variant, *in_place) if op is not None}:
         if meta.has_rule(op):
             yield meta.canonical(op), op in in_place
 
@@ -168,6 +170,7 @@ def test_quick_set_agrees_with_the_operators():
         for info in database():
             if info.name in QUICK:
                 answered[info.name] += check_against_real(info, DTYPES[:2], 2, QUICK_LAYOUTS, 6)
+    assert set(answered) == QUICK
     assert not [name for name in answered if not answered[name]]
     assert answered.total() > 2_000
 
@@ -319,27 +322,159 @@ def test_new_shapes(op):
     assert answered > 20
 
 
-@pytest.mark.parametrize("function", [F.max_pool2d, F.avg_pool2d, F.adaptive_avg_pool2d])
-@pytest.mark.parametrize("arguments", [(2,), (3, 1), ((3, 2), (2, 1), 1), (1,), ((1, 1),)])
-def test_pooling(function, arguments):
-    if function is not F.adaptive_avg_pool2d or len(arguments) == 1:
-        x = torch.ones(2, 3, 8, 9, requires_grad=True)
-        expected = TensorMeta.of(function(x, *arguments))
-        assert meta._tier1(function, (TensorMeta.of(x), *arguments), {}, True) == expected
+# --- operators that the database does not have, or has under a wrapper -------------------------------------------------
+
+MATRIX = torch.ones(3, 4)
+IMAGES = torch.ones(2, 3, 8, 9)
+IMAGES_LAST = IMAGES.contiguous(memory_format=torch.channels_last)
+HEADS = torch.ones(2, 4, 6, 8)
+BY_LENGTH = torch.ones(2, 6, 4, 8).transpose(1, 2)
+FEW_HEADS = torch.ones(2, 2, 6, 8)
+INDICES = torch.tensor([[0, 2], [1, 1]])
+
+EXAMPLES: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = [
+    (torch.detach, (MATRIX.t(),), {}),
+    (("method", "detach"), (torch.ones(2, requires_grad=True),), {}),
+    (("method", "requires_grad_"), (MATRIX.clone(), False), {}),
+    (("method", "type_as"), (MATRIX, INDICES), {}),
+    (("method", "cpu"), (MATRIX.t(),), {}),
+    (("method", "type"), (MATRIX, torch.float64), {}),
+    (torch.rand, (2, 3), {"dtype": torch.float64}),
+    (torch.randn, ((2, 3),), {"requires_grad": True}),
+    (torch.rand_like, (MATRIX.t(),), {}),
+    (torch.randn_like, (MATRIX,), {"dtype": torch.float16}),
+    (torch.tensor, ([[1, 2.0], [True, 4]],), {}),
+    (torch.tensor, ([[True], [False]],), {"dtype": torch.int32}),
+    (torch.tensor, (3,), {}),
+    (torch.tensor, ([],), {}),
+    (torch.as_tensor, ([1, 2],), {}),
+    (torch.as_tensor, (MATRIX,), {"dtype": torch.float64}),
+    (torch.bernoulli, (MATRIX,), {}),
+    (torch.relu, (MATRIX.t(),), {}),
+    (torch.relu_, (MATRIX.clone(),), {}),
+    (("method", "relu"), (MATRIX,), {}),
+    (("method", "relu_"), (MATRIX.clone(),), {}),
+    (operator.pos, (MATRIX,), {}),
+    (torch.where, (MATRIX > 0, MATRIX, 1), {}),
+    (torch.where, (MATRIX > 0, 1, 2.0), {}),
+    (torch.where, (MATRIX.t() > 0, MATRIX.t(), torch.ones(1)), {}),
+    (torch.fill_, (MATRIX.clone(), 2), {}),
+    (torch.zero_, (MATRIX.clone(),), {}),
+    (("method", "copy_"), (MATRIX.clone(), INDICES[:1, :1]), {}),
+    (torch.Tensor.split, (MATRIX, [1, 2]), {}),
+    (operator.itruediv, (MATRIX.clone(), 2), {}),
+    (operator.ifloordiv, (MATRIX.clone(), 2), {}),
+    (operator.setitem, (MATRIX.clone(), (slice(None), 1), 2), {}),
+    (operator.setitem, (MATRIX.clone(), 0, torch.ones(1, 4)), {}),
+    (("method", "__setitem__"), (MATRIX.clone(), ..., MATRIX), {}),
+    (F.dropout, (MATRIX.t(), 0.5), {}),
+    (F.dropout, (MATRIX[:, ::2],), {"training": True}),
+    (F.dropout, (MATRIX, 0.5, False), {}),
+    (F.dropout, (MATRIX.clone(), 0.5, True, True), {}),
+    (F.embedding, (INDICES, MATRIX), {"padding_idx": -1}),
+    (F.embedding, (INDICES.t(), MATRIX.requires_grad_(False)), {}),
+    (F.scaled_dot_product_attention, (HEADS, HEADS, HEADS), {}),
+    (F.scaled_dot_product_attention, (BY_LENGTH, BY_LENGTH, BY_LENGTH), {"is_causal": True}),
+    (F.scaled_dot_product_attention, (BY_LENGTH, HEADS, HEADS, torch.ones(6, 6)), {}),
+    (F.scaled_dot_product_attention, (BY_LENGTH, HEADS, HEADS, torch.ones(2, 1, 1, 6) > 0, 0.5), {}),
+    (F.scaled_dot_product_attention, (BY_LENGTH, FEW_HEADS, FEW_HEADS), {"enable_gqa": True}),
+    (torch.is_tensor, (MATRIX,), {}),
+    (torch.is_same_size, (MATRIX, MATRIX.t()), {}),
+    (("method", "is_same_size"), (MATRIX, MATRIX), {}),
+    (torch.result_type, (INDICES, 1.5), {}),
+    (len, (MATRIX,), {}),
+    (("method", "__len__"), (MATRIX,), {}),
+    (getattr, (MATRIX, "shape"), {}),
+    (torch.get_device, (MATRIX,), {}),
+    (torch.cat, ([torch.ones(0), IMAGES], 2), {}),
+    (torch.cat, ([IMAGES_LAST, IMAGES_LAST], 1), {}),
+    (torch.cat, ([IMAGES_LAST, IMAGES], 1), {}),
+    *(
+        (pool, (x, *arguments), {})
+        for pool in (F.max_pool2d, F.avg_pool2d)
+        for x in (IMAGES, IMAGES_LAST, IMAGES[..., ::2, :])
+        for arguments in ((2,), (3, 1), ((3, 2), (2, 1), 1), (1,))
+    ),
+    *((F.adaptive_avg_pool2d, (x, size), {}) for x in (IMAGES, IMAGES_LAST) for size in (2, (1, 1), (None, 3))),
+    *((F.batch_norm, (x, torch.ones(3), torch.ones(3)), {"training": True}) for x in (IMAGES, IMAGES_LAST)),
+    *(
+        (F.conv2d, (x, w, None, stride, padding), {"groups": groups})
+        for x in (IMAGES, IMAGES_LAST, IMAGES[..., ::2], IMAGES.double())
+        for groups in (1, 3)
+        for shape in ((6, 3 // groups, 3, 3), (6, 3 // groups, 1, 1))
+        for layout in (torch.contiguous_format, torch.channels_last)
+        for w in (torch.ones(shape, dtype=x.dtype).contiguous(memory_format=layout),)
+        for stride, padding in ((1, 0), ((2, 1), 1))
+    ),
+    *(
+        (F.conv1d, (x, torch.ones(4, 4 // groups, 3)), {"padding": 2, "groups": groups})
+        for x in (torch.ones(2, 4, 9), torch.ones(2, 9, 4).transpose(1, 2), torch.ones(2, 9, 8).transpose(1, 2)[:, :4])
+        for groups in (1, 4)
+    ),
+]  # fmt: skip
+SAME_FOR_EVERY_NAME = [
+    ("multiply subtract divide arctan2 not_equal less less_equal greater greater_equal", (MATRIX, MATRIX)),
+    (
+        "multiply_ subtract_ divide_ arctan2_ not_equal_ less_ less_equal_ greater_ greater_equal_",
+        (MATRIX, MATRIX),
+    ),
+    ("clip clip_", (MATRIX, 0, 1)),
+    ("swapaxes swapdims moveaxis", (MATRIX, 0, 1)),
+    (
+        "dim ndimension numel nelement element_size is_floating_point is_complex is_signed get_device",
+        (MATRIX,),
+    ),
+    ("size stride is_contiguous", (MATRIX,)),
+]
+EXAMPLES += [(("method", name), args, {}) for names, args in SAME_FOR_EVERY_NAME for name in names.split()]
+EXAMPLES += [
+    (getattr(torch, name), (MATRIX,), {}) for name in "numel is_floating_point is_complex is_signed".split()
+]
 
 
+@pytest.mark.parametrize("op", {meta.canonical(example[0]): None for example in EXAMPLES}, ids=str)
+def test_examples(op):
+    for example, args, kwargs in EXAMPLES:
+        if meta.canonical(example) == op:
+            for grad_mode in (True, False):
+                given = metas((args, kwargs))
+                ours = meta._tier1(op, *given, grad_mode)
+                with torch.set_grad_enabled(grad_mode):
+                    theirs = metas(fake.call(op, fake.rebuild(args, fresh_copy), kwargs))
+                assert ours is not NotImplemented, given
+                assert not meta._difference(ours, theirs), (given, meta._difference(ours, theirs))
+
+
+def fresh_copy(value: Any) -> Any:
+    """A tensor of the same metadata with the same values, safe to write into."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    copy = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+    return copy.copy_(value.detach()).requires_grad_(value.requires_grad)
+
+
+FOREACH_UNARY = [
+    name for name in dir(torch) if name.startswith("_foreach_") and getattr(torch, name) in RULES
+]
 FOREACH = [
     (torch._foreach_add, ([1.0, 2],), {}),
     (torch._foreach_add_, ("same",), {"alpha": 0.5}),
-    (torch._foreach_mul_, (0.9,), {}),
-    (torch._foreach_sqrt, (), {}),
-    (torch._foreach_zero_, (), {}),
+    (torch._foreach_addcdiv, ("same", "same"), {}),
     (torch._foreach_addcdiv_, ("same", "same", [0.1, 0.2]), {}),
+    (torch._foreach_addcmul, ("same", "same", 2.0), {}),
     (torch._foreach_addcmul_, ("same", "same"), {"value": 0.5}),
+    (torch._foreach_lerp, ("same", "same"), {}),
     (torch._foreach_lerp_, ("same", 0.1), {}),
-    (torch._foreach_div, ("same",), {}),
     (torch._foreach_copy_, ("same",), {}),
-    (torch._foreach_pow, (2,), {}),
+    (torch._foreach_maximum, ("same",), {}),
+    (torch._foreach_minimum, ("same",), {}),
+    *((getattr(torch, f"_foreach_{name}"), (2.0,), {}) for name in "sub mul div clamp_min clamp_max pow".split()),
+    *((getattr(torch, f"_foreach_{name}_"), ("same",), {}) for name in "sub mul div clamp_min clamp_max pow".split()),
+]  # fmt: skip
+FOREACH += [
+    (getattr(torch, name), (), {})
+    for name in FOREACH_UNARY
+    if getattr(torch, name) not in {row[0] for row in FOREACH}
 ]
 
 
@@ -354,6 +489,12 @@ def test_foreach(op, operands, kwargs):
             theirs = metas(op(tensors, *operands, **kwargs))
         assert ours is not NotImplemented
         assert not meta._difference(ours, theirs)
+
+
+def test_every_rule_is_compared_with_its_operator():
+    compared = {op for info in database() for op, _ in forms(info)}
+    compared |= {meta.canonical(row[0]) for row in (*EXAMPLES, *FOREACH)} | set(BINARY)
+    assert not [op for op in RULES if op not in compared]
 
 
 # --- constants and attributes -------------------------------------------------------------------------------

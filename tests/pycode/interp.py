@@ -744,7 +744,8 @@ def _(f, i):
     if cls in (int, str, float, bool, list, tuple, dict) and i.arg == 1:
         positional = [subject]
     else:
-        positional = [getattr(subject, name) for name in cls.__match_args__[: i.arg]]
+        wanted = cls.__match_args__[: i.arg] if i.arg else ()
+        positional = [getattr(subject, name) for name in wanted]
     if all(hasattr(subject, name) for name in names):
         f.push((*positional, *(getattr(subject, name) for name in names)))
     else:

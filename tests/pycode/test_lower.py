@@ -309,6 +309,17 @@ def test_catch():
     assert isinstance(run(lambda: sys.exit(1))[0], SystemExit)
 
 
+def test_deleted_before_the_exception():
+    """A handler does not take for bound what the body may have deleted."""
+    body = (Delete("y"), Do(Call(X)), Assign("y", Const(1)))
+    caught = function(Catch(body, "e", (Return(Y),)), Return(Const("through")))
+    rescued = function(Rescue(body, Y), Return(Const("through")))
+    for run in (caught, rescued):
+        assert run(lambda: 1, 2) == "through"
+        with pytest.raises(UnboundLocalError):
+            run(lambda: 1 // 0, 2)
+
+
 def test_handling():
     info = Call(Attr(Global("sys"), "exc_info"))
     run = function(

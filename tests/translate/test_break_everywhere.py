@@ -11,6 +11,14 @@ from tests.eager import Module, check
 from tests.translate.breaking import at, breaking, everywhere
 from tests.translate.programs import PROGRAMS
 
+
+
+@pytest.fixture(autouse=True)
+def without_metadata_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operators are checked by other tests; these compile thousands of frames."""
+    monkeypatch.setenv("MINIDYNAMO_VERIFY", "0")
+
+
 NAMES = list(PROGRAMS)
 STEPS = frozenset((*PLAIN_OPS, *CONDITIONAL, "FOR_ITER"))
 

@@ -6,7 +6,10 @@ from typing import Any
 
 from ...pycode.instruction import Instruction
 from ...reasons import MISSING_OPCODE
-from ...variables.functions import InnerFunctionVariable
+from ...variables.base import VariableTracker
+from ...variables.code import CodeVariable
+from ...variables.functions import CellVariable, InnerFunctionVariable
+from ...variables.sequences import TupleVariable
 from .table import handles
 
 DEFAULTS, KEYWORD_DEFAULTS, ANNOTATIONS, CLOSURE = 1, 2, 4, 8
@@ -14,17 +17,29 @@ DEFAULTS, KEYWORD_DEFAULTS, ANNOTATIONS, CLOSURE = 1, 2, 4, 8
 
 @handles("MAKE_FUNCTION")
 def make_function(tx: Any, inst: Instruction) -> None:
-    tx.push(InnerFunctionVariable(tx.pop().value, tx.scope))
+    code = tx.pop()
+    if not isinstance(code, CodeVariable):  # a graph break since it was loaded
+        tx.unsupported(MISSING_OPCODE, opname="MAKE_FUNCTION of code that plain Python loaded")
+    tx.push(InnerFunctionVariable(code.value, tx.scope))
 
 
 @handles("SET_FUNCTION_ATTRIBUTE")
 def set_function_attribute(tx: Any, inst: Instruction) -> None:
-    """CPython: the value lies below the function."""
+    """CPython: the value lies below the function, which is fresh."""
     fn, value = tx.pop(), tx.pop().realize(tx)
-    if inst.arg == DEFAULTS:
-        fn.defaults = list(value.items)
-    elif inst.arg == CLOSURE:
-        fn.cells = list(value.items)
+    items = value.items if isinstance(value, TupleVariable) else None
+    if not isinstance(fn, InnerFunctionVariable) or items is None:
+        not_followed(tx, inst, value)
+    elif inst.arg == DEFAULTS:
+        fn.defaults = list(items)
+    elif inst.arg == ANNOTATIONS:
+        fn.annotations = value
+    elif inst.arg == CLOSURE and all(isinstance(item, CellVariable) for item in items):
+        fn.cells = list(items)
     else:
-        tx.unsupported(MISSING_OPCODE, opname="SET_FUNCTION_ATTRIBUTE with annotations or keyword defaults")
+        not_followed(tx, inst, value)
     tx.push(fn)
+
+
+def not_followed(tx: Any, inst: Instruction, value: VariableTracker) -> None:
+    tx.unsupported(MISSING_OPCODE, opname=f"SET_FUNCTION_ATTRIBUTE {inst.arg} with a {value.type_name()}")

@@ -1,6 +1,6 @@
 """Expressions."""
 
-# ruff: noqa: B002, E731, PIE800, SIM, UP028, UP031
+# ruff: noqa: UP031, B002, E731, PIE800, SIM, UP028, UP031
 # What the linter would rather not see is what these functions are for.
 from __future__ import annotations
 

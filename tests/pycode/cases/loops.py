@@ -1,6 +1,6 @@
 """Loops, iterators and generators that are used."""
 
-# ruff: noqa: B007, C402, SIM, UP028, UP031
+# ruff: noqa: UP028, B007, C402, SIM, UP028, UP031
 # What the linter would rather not see is what these functions are for.
 from __future__ import annotations
 

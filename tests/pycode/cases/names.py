@@ -1,5 +1,6 @@
 """Globals, imports, truth values, many locals."""
 
+# ruff: noqa: F821, F842
 # What the linter would rather not see is what these functions are for.
 from __future__ import annotations
 

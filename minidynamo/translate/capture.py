@@ -81,3 +81,4 @@ class Capture:
     first_line: int
     steps: int
     comparable: bool
+    covered: bool  # operators in try or with blocks: that the graph raises is part of the program

@@ -7,9 +7,10 @@ from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..pycode.lift import lift
 from ..reasons import GENERATOR_CALL, INLINE_DEPTH
-from ..rules.trace_rules import GENERATOR_LIKE
+from ..rules.trace_rules import GENERATOR, GENERATOR_LIKE
 from ..sources import AttrSource, CellSource, GlobalsSource, ItemSource
 from ..variables.base import VariableTracker
+from ..variables.generators import GeneratorVariable
 from ..variables.functions import Cell, FunctionVariable, InnerFunctionVariable, UserFunctionVariable
 from .scope import FunctionScope, Scope
 from .translator import InstructionTranslatorBase
@@ -23,8 +24,14 @@ class InliningInstructionTranslator(InstructionTranslatorBase):
         super().__init__(caller.trace, code, lift(code), scope)
         self.caller = caller
 
+    def covered(self) -> bool:
+        return super().covered() or self.caller.covered()
+
     def depth(self) -> int:
         return self.caller.depth() + 1
+
+    def started(self) -> bool:
+        return self.index > 0
 
     def copy_free_vars(self) -> None:
         """The free variables were bound when the call was made."""
@@ -38,13 +45,17 @@ def inline_call(
 ) -> VariableTracker:
     """Execute a call of `fn` and give its result. Raises Unsupported when anything inside cannot be captured."""
     code = fn.code()
-    if code.co_flags & GENERATOR_LIKE:
+    if code.co_flags & GENERATOR_LIKE & ~GENERATOR:
         tx.unsupported(GENERATOR_CALL, name=fn.name())
     if tx.depth() >= config.max_inline_depth:
         tx.unsupported(INLINE_DEPTH, limit=config.max_inline_depth)
     inner = InliningInstructionTranslator(tx, fn, _scope(tx, fn))
     inner.symbolic_locals.update(fn.bind(tx, args, kwargs))
     inner.cells.update(_closure(tx, fn))
+    if code.co_flags & GENERATOR:
+        made = GeneratorVariable(inner, tx.trace.root_index)
+        tx.trace.generators.append(made)
+        return made
     while inner.result is None:
         inner.step()
     return inner.result

@@ -17,6 +17,7 @@ from ..reasons import SKIP_STEPS, STORE, why
 from ..sources import FrameValues, LocalSource, Source, StateSource
 from ..variables import wrapper_for
 from ..variables.base import VariableTracker
+from ..variables.generators import GeneratorVariable
 from ..variables.lazy import LazyVariable
 from ..variables.opaque import wrap_opaque
 from .capture import Effect
@@ -40,10 +41,13 @@ class Trace:
         self.guards: dict[Guard, None] = {}
         self.grad_mode = torch.is_grad_enabled()
         self.steps = 0
+        self.root_index = 0  # the root frame's current instruction
+        self.first_covered: int | None = None  # where the root frame was at the first operator in a try or with block
         self.step_limit: int = config.max_trace_steps
         self.mutated: dict[Source, None] = {}
         self.effects: list[Effect] = []
         self.changed: dict[int, VariableTracker] = {}
+        self.generators: list[GeneratorVariable] = []
         self.outside_cells: list[OutsideCell] = []
         self.globals_written: dict[tuple[int, str], VariableTracker] = {}
         self.comparable = True  # plain Python on the same values gives the same result

@@ -15,14 +15,14 @@ from ..graph.output_graph import OutputGraph
 from ..guards.guard import Guard
 from ..pycode.instruction import Instruction
 from ..pycode.lift import CodeIR
-from ..reasons import MISSING_OPCODE, OPERATOR_FAILS, TRY_REGION, Reason, Why, why
+from ..reasons import MISSING_OPCODE, OPERATOR_FAILS, Reason, Why, why
 from ..rules import dispatch, tensor_ops, torch_functions, trace_rules
 from ..sources import Source
 from ..variables.base import VariableTracker
 from ..variables.functions import BuiltinVariable, Cell
 from .capture import Effect
 from .cells import OutsideCell
-from .handlers import HANDLERS
+from .handlers import HANDLERS, NOT_CAPTURED
 from .scope import Scope
 from .trace import Trace
 
@@ -47,17 +47,16 @@ class InstructionTranslatorBase:
         self.index = 0
         self.current: Instruction = ir.instructions[0]
         self.result: VariableTracker | None = None
+        self.yielded: VariableTracker | None = None
 
     # --- the loop ----------------------------------------------------------------------------------------------------
     def step(self) -> None:
         """Execute one instruction. Raises Unsupported, with the symbolic state as the handler left it."""
         inst = self.current = self.ir.instructions[self.index]
         self.trace.step()
-        if self.ir.regions and self.ir.handler_at(self.index) is not None:
-            self.unsupported(TRY_REGION)
         handler = HANDLERS.get(inst.opname)
         if handler is None:
-            self.unsupported(MISSING_OPCODE, opname=inst.opname)
+            self.unsupported(NOT_CAPTURED.get(inst.opname, MISSING_OPCODE), opname=inst.opname)
         self.index += 1
         handler(self, inst)
 
@@ -88,6 +87,10 @@ class InstructionTranslatorBase:
     @property
     def grad_mode(self) -> bool:
         return self.trace.grad_mode
+
+    def covered(self) -> bool:
+        """Would an exception of the current instruction go to a handler of this frame, or of one that it is inlined in?"""
+        return bool(self.ir.regions) and self.ir.handler_at(self.current.index) is not None
 
     def wrap(self, value: Any, source: Source) -> VariableTracker:
         return self.trace.wrap(self, value, source)
@@ -123,7 +126,11 @@ class InstructionTranslatorBase:
         return self.trace.inline(self, fn, args, kwargs)
 
     def tensor_op(self, target: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
-        return tensor_ops.tensor_op(self, target, args, kwargs)
+        before = self.graph.ops
+        result = tensor_ops.tensor_op(self, target, args, kwargs)
+        if self.graph.ops > before and self.trace.first_covered is None and self.covered():
+            self.trace.first_covered = self.trace.root_index
+        return result
 
     def mutates(self, tensor: Source) -> None:
         """The graph changes an input in place."""

@@ -10,12 +10,11 @@ from ..guards.builder import GuardBuilder
 from ..pycode import expr as E
 from ..reasons import CALL_ARGUMENTS, DISABLED_CALL
 from ..sources import AttrSource, DefaultSource, KwDefaultSource, Source
-from ..static_access import is_subtype
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .dicts import from_names
 from .lazy import LazyVariable
 from .opaque import wrap_opaque
-from .registry import wraps, wraps_if
+from .registry import wraps
 from .sequences import TupleVariable
 
 class FunctionVariable(VariableTracker):
@@ -321,13 +320,6 @@ def wrap_descriptor(tx: Tracing, value: Any, source: Source) -> VariableTracker:
     """`torch.Tensor.add` and its like, taken from the type."""
     made = (TorchFunctionVariable if tx.torch_kind(value) is not None else BuiltinVariable)(value, source)
     made.make_guards(tx, GuardBuilder.BUILTIN_MATCH)
-    return made
-
-
-@wraps_if("class", lambda value: is_subtype(type(value), type))
-def wrap_class(tx: Tracing, value: type, source: Source) -> VariableTracker:
-    made = BuiltinVariable(value, source)
-    made.make_guards(tx, GuardBuilder.ID_MATCH)
     return made
 
 

@@ -10,8 +10,9 @@ from ...rules.builtins import items_of
 from ...variables.base import VariableTracker
 from ...variables.constant import ConstantVariable
 from ...variables.dicts import DictVariable, Key
+from ...variables.protocol import known_type
 from ...variables.sequences import ListVariable, SequenceVariable, SliceVariable, TupleVariable
-from .table import handles
+from .table import Handler, handles
 
 
 @handles("BUILD_TUPLE")
@@ -125,3 +126,26 @@ def unpack_ex(tx: Any, inst: Instruction) -> None:
         tx.unsupported(OPERATOR_FAILS, name="unpacking", error="ValueError")
     end = len(items) - after
     tx.stack.extend(reversed([*items[:before], ListVariable(items[before:end]), *items[end:]]))
+
+
+@handles("GET_LEN")
+def get_len(tx: Any, inst: Instruction) -> None:
+    """The value stays below its length."""
+    tx.push(ConstantVariable(tx.stack[-1].realize(tx).slot_len(tx)))
+
+
+def matches(flag: int) -> Handler:
+    """CPython: Py_TPFLAGS_SEQUENCE and Py_TPFLAGS_MAPPING of the value's type; strings are neither."""
+
+    def handler(tx: Any, inst: Instruction) -> None:
+        value = tx.stack[-1].realize(tx)
+        tp = known_type(value)
+        if tp is None:
+            tx.unsupported(OPAQUE_VALUE, operation="match", type=value.type_name())
+        tx.push(ConstantVariable(bool(tp.__flags__ & flag), guards=VariableTracker.propagate(value)))
+
+    return handler
+
+
+handles("MATCH_SEQUENCE")(matches(1 << 5))
+handles("MATCH_MAPPING")(matches(1 << 6))

@@ -68,6 +68,7 @@ class Record:
     backend: str
     seconds: float
     resumes: tuple[types.CodeType, ...]
+    covered: bool
 
     @property
     def graph_text(self) -> str:
@@ -186,6 +187,7 @@ def record(
         opts.backend.name,
         seconds,
         output.resumes,
+        capture.covered,
     )
     if events.listening():
         if isinstance(end, Break):

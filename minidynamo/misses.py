@@ -94,6 +94,8 @@ def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext) -> None:
 
 def rerun_succeeded(entry: CacheEntry, error: str) -> None:
     """The graph raised `error` (type and message), plain Python did not: decision 17."""
+    if entry.guarded.covered:  # a handler of the program's took it
+        return
     where = entry.guarded.where
     reason = why(RERUN, error=error.splitlines()[0])
     warn(where, f"{entry.guarded.original_name}: {reason}; {reason.hint}")

@@ -135,8 +135,20 @@ MISSING_OPCODE = _row(
 TRY_REGION = _row(
     "TRY_REGION",
     "MD232",
-    "a try or with block begins or is active here",
+    "a try or with block around operators of a graph that changes its inputs or draws random numbers",
     "the rest of this function runs as plain Python (functions it calls are still captured); move the block outside",
+)
+EXCEPTION = _row(
+    "EXCEPTION",
+    "MD238",
+    "an exception is raised or handled here",
+    "the rest of this function runs as plain Python (functions it calls are still captured)",
+)
+GENERATOR_LIVE = _row(
+    "GENERATOR_LIVE",
+    "MD239",
+    "a generator made here is still running where the graph ends",
+    "consume it before that, or use a list",
 )
 STORE = _row(
     "STORE", "MD233", "{operation}: a side effect on {what}", "return the value and store it outside"

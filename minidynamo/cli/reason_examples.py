@@ -100,12 +100,12 @@ def f(x):
     ),
     "STORE": Example(
         """\
-def f(x, seen):
+def f(x, layer):
     y = x * 2
-    seen.append(y)
+    layer.last = y
     return y + 1
 """,
-        args="torch.arange(3.0), []",
+        args="torch.arange(3.0), torch.nn.Identity()",
     ),
     "METADATA_MUTATION": Example(
         """\
@@ -143,16 +143,16 @@ def f(x):
         """\
 def f(x, options):
     y = x * 2
-    return y + options["bias"]
+    return y + len(options)
 """,
-        args="torch.arange(3.0), {'bias': 1}",
+        args="torch.arange(3.0), {1, 2}",
     ),
     "TRY_REGION": Example(
         """\
 def f(x):
     y = x * 2
     try:
-        return y + 1
+        return torch.dropout(y, 0.5, True)
     finally:
         y = None
 """

@@ -10,7 +10,7 @@ from ..variables.base import VariableTracker
 from ..variables.constant import fold
 from ..variables.functions import BuiltinVariable, TorchFunctionVariable
 from ..variables.sequences import RangeVariable, SequenceVariable
-from . import control, iteration, tensor_ops  # noqa: F401 - iteration fills RULES
+from . import classes, control, iteration, tensor_ops  # noqa: F401 - iteration fills RULES
 from .builtins import PURE, RULES
 
 
@@ -28,6 +28,8 @@ def call(
     rule = RULES.get(target) or control.RULES.get(target)
     if rule is not None:
         return rule(tx, args, kwargs)
+    if classes.may_instantiate(target):
+        return classes.instantiate(tx, fn, args, kwargs)
     if isinstance(fn, TorchFunctionVariable):
         return tensor_ops.tensor_op(tx, target, args, kwargs)
     tx.unsupported(UNSUPPORTED_CALL, name=_user_name(target))

@@ -53,6 +53,28 @@ def _reversed(tx: Any, value: VariableTracker) -> VariableTracker:
     return ReversedVariable(value)
 
 
+@rule(any)
+@positional("any", 1, 1)
+def _any(tx: Any, values: VariableTracker) -> VariableTracker:
+    return ConstantVariable(_first(tx, values, True))
+
+
+@rule(all)
+@positional("all", 1, 1)
+def _all(tx: Any, values: VariableTracker) -> VariableTracker:
+    return ConstantVariable(not _first(tx, values, False))
+
+
+def _first(tx: Any, values: VariableTracker, wanted: bool) -> bool:
+    """Whether an item of that truth is met; iteration stops at it."""
+    iterator = protocol.iterate(tx, values)
+    while (item := iterator.slot_next(tx)) is not None:
+        tx.trace.step()
+        if protocol.truth(tx, item) is wanted:
+            return True
+    return False
+
+
 @rule(iter)
 @positional("iter", 1, 1)
 def _iter(tx: Any, value: VariableTracker) -> VariableTracker:

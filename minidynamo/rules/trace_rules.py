@@ -14,7 +14,7 @@ import torch
 from ..reasons import SKIP_GENERATOR, SKIP_LIBRARY, SKIP_MODULE_CODE, Why, why
 from . import torch_functions
 
-OPTIMIZED, NEWLOCALS, GENERATOR_LIKE = 0x01, 0x02, 0x20 | 0x80 | 0x200
+OPTIMIZED, NEWLOCALS, GENERATOR, GENERATOR_LIKE = 0x01, 0x02, 0x20, 0x20 | 0x80 | 0x200
 _STDLIB = tuple({sysconfig.get_path("stdlib") + os.sep, sysconfig.get_path("platstdlib") + os.sep})
 _INSTALLED = tuple({sysconfig.get_path("purelib") + os.sep, sysconfig.get_path("platlib") + os.sep})
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

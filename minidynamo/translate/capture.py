@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..events import Where
 from ..graph.output_graph import CapturedGraph
@@ -31,6 +32,16 @@ class BrokenOp:
     arg: object
     operands: tuple[VariableTracker, ...]
     results: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A change of something outside of the trace, replayed after the graph has run: a canonical instruction without result,
+    or (`opname` None) a call of the builtin `arg`."""
+
+    opname: str | None
+    arg: Any
+    operands: tuple[VariableTracker, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,7 @@ class Capture:
 
     graph: CapturedGraph | None
     guards: tuple[Guard, ...]
+    effects: tuple[Effect, ...]
     exit: Return | Break
     cells: tuple[CellVariable, ...]
     uses: dict[int, int]
@@ -72,3 +84,4 @@ class Capture:
     steps: int
     unguarded: tuple[Source, ...]
     comparable: bool
+    covered: bool  # operators in try or with blocks: that the graph raises is part of the program

@@ -5,16 +5,17 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from ..reasons import OPERATOR_FAILS
+from ..reasons import OPERATOR_FAILS, STORE
 from ..sources import Source
 from ..variables.base import VariableTracker
 from ..variables.functions import Cell
+from ..variables.opaque import OpaqueVariable
 
 
 class OutsideCell(Cell):
     """Reading it is guarded by the value read; writing it is a side effect, which breaks the graph."""
 
-    __slots__ = ("cell", "source", "holder")
+    __slots__ = ("cell", "source", "holder", "written")
 
     def __init__(self, name: str, cell: types.CellType, source: Source, holder: Source | None = None) -> None:
         """`source` reaches the content, `holder` the cell object itself (None: a free variable of the frame)."""
@@ -22,13 +23,27 @@ class OutsideCell(Cell):
         self.cell = cell
         self.source = source
         self.holder = holder
+        self.written: VariableTracker | None = None
 
     def content_to_rebuild(self) -> VariableTracker | None:
         """Nothing: the cell exists."""
         return None
 
+    def write(self, tx: Any, value: VariableTracker) -> None:
+        """An effect. Breaks the graph when another way leads to a cell that may be this one."""
+        for other in tx.trace.outside_cells:
+            if other is not self and (other.cell is self.cell or other.name == self.name):
+                tx.unsupported(STORE, operation="assignment", what=f"the outer variable {self.name!r}, known in two ways")
+        if self.holder is None:
+            tx.effect("STORE_DEREF", self.name, value)
+        else:
+            tx.effect("STORE_ATTR", "cell_contents", value, OpaqueVariable(self.cell, self.holder))
+        self.written = value
+
     def read(self, tx: Any) -> VariableTracker:
-        """The content now. Breaks the graph when the cell is empty: plain Python raises the NameError."""
+        """The content now, as the trace left it. Breaks the graph when the cell is empty: plain Python raises the NameError."""
+        if self.written is not None:
+            return self.written
         try:
             value = self.cell.cell_contents
         except ValueError:

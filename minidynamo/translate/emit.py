@@ -77,6 +77,8 @@ class Emitter:
 
     def fixed(self, tracker: VariableTracker) -> E.Expr:
         """The value, evaluated now: nothing that runs later changes it."""
+        while isinstance(tracker, LazyVariable) and tracker.real is not None:
+            tracker = tracker.real
         made = self.value(tracker)
         if not isinstance(made, ATOMIC):
             made = self._values[id(tracker)] = self.temporary(made)
@@ -121,6 +123,9 @@ class Emitter:
         if isinstance(scope, FunctionScope):
             raise SkipFrame(why(SKIP_FOREIGN_FUNCTION, name=name))
 
+    def remember(self, tracker: VariableTracker, value: E.Expr) -> None:
+        self._values[id(tracker)] = value
+
     def impossible(self, what: str) -> NoReturn:
         raise SkipFrame(why(SKIP_REBUILD, what=what))
 
@@ -142,7 +147,8 @@ class Emitter:
         call = self.graph_call()
         end = self.capture.exit
         if isinstance(end, Return):
-            result = self.value(end.value)
+            result = self.fixed(end.value) if self.capture.effects else self.value(end.value)
+            self.replay()
             self.fill_cells()
             self.body += [E.At(end.line), E.Return(result)]
         else:
@@ -193,12 +199,25 @@ class Emitter:
             elif made is None and cell.name in self.code.co_varnames:  # an argument that was deleted
                 self.body.append(E.Effect("DELETE_DEREF", cell.name, ()))
 
+    def replay(self) -> None:
+        """The changes of things outside, in the program's order. What they need is rebuilt before the first of them."""
+        for effect in self.capture.effects:
+            for operand in effect.operands:
+                self.fixed(operand)
+        for effect in self.capture.effects:
+            operands = tuple(self.value(operand) for operand in effect.operands)
+            if effect.opname is None:
+                self.body.append(E.Do(E.Call(E.Const(effect.arg), operands)))
+            else:
+                self.body.append(E.Effect(effect.opname, effect.arg, operands))
+
     def break_(self, end: Break) -> None:
         for successor in end.successors:
             for value in (*successor.locals.values(), *successor.stack):
                 self.fixed(value)
         for own in self.capture.cells:
             self.cell(own.cell)
+        self.replay()
         self.fill_cells()
         self.body.append(E.At(end.where.line))
         if end.branch == "FOR_ITER":

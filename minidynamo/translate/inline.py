@@ -7,11 +7,11 @@ from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..pycode.lift import lift
 from ..reasons import GENERATOR_CALL, INLINE_DEPTH
-from ..rules.trace_rules import GENERATOR_LIKE
+from ..rules.trace_rules import GENERATOR, GENERATOR_LIKE
 from ..sources import AttrSource, CellSource, GlobalsSource, ItemSource
 from ..variables.base import VariableTracker
+from ..variables.generators import GeneratorVariable
 from ..variables.functions import Cell, FunctionVariable, InnerFunctionVariable, UserFunctionVariable
-from .cells import OutsideCell
 from .scope import FunctionScope, Scope
 from .translator import InstructionTranslatorBase
 
@@ -24,8 +24,14 @@ class InliningInstructionTranslator(InstructionTranslatorBase):
         super().__init__(caller.trace, code, lift(code), scope)
         self.caller = caller
 
+    def covered(self) -> bool:
+        return super().covered() or self.caller.covered()
+
     def depth(self) -> int:
         return self.caller.depth() + 1
+
+    def started(self) -> bool:
+        return self.index > 0
 
     def copy_free_vars(self) -> None:
         """The free variables were bound when the call was made."""
@@ -39,13 +45,17 @@ def inline_call(
 ) -> VariableTracker:
     """Execute a call of `fn` and give its result. Raises Unsupported when anything inside cannot be captured."""
     code = fn.code()
-    if code.co_flags & GENERATOR_LIKE:
+    if code.co_flags & GENERATOR_LIKE & ~GENERATOR:
         tx.unsupported(GENERATOR_CALL, name=fn.name())
     if tx.depth() >= config.max_inline_depth:
         tx.unsupported(INLINE_DEPTH, limit=config.max_inline_depth)
     inner = InliningInstructionTranslator(tx, fn, _scope(tx, fn))
     inner.symbolic_locals.update(fn.bind(tx, args, kwargs))
     inner.cells.update(_closure(tx, fn))
+    if code.co_flags & GENERATOR:
+        made = GeneratorVariable(inner, tx.trace.root_index)
+        tx.trace.generators.append(made)
+        return made
     while inner.result is None:
         inner.step()
     return inner.result
@@ -68,8 +78,8 @@ def _closure(tx: InstructionTranslatorBase, fn: FunctionVariable) -> dict[str, C
         return dict(zip(fn.code().co_freevars, (variable.cell for variable in fn.cells)))
     assert isinstance(fn, UserFunctionVariable)
     return {
-        name: OutsideCell(
-            name, cell, CellSource(fn.source, index), ItemSource(AttrSource(fn.source, "__closure__"), index)
+        name: tx.trace.outside_cell(
+            tx, name, cell, CellSource(fn.source, index), ItemSource(AttrSource(fn.source, "__closure__"), index)
         )
         for index, (name, cell) in enumerate(zip(fn.fn.__code__.co_freevars, fn.fn.__closure__ or ()))
     }

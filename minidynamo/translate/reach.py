@@ -8,7 +8,6 @@ import torch
 
 from ..reasons import SKIP_CYCLIC, why
 from ..variables.base import VariableTracker
-from ..variables.functions import CellVariable
 from ..variables.lazy import LazyVariable
 from .plan import SkipFrame
 
@@ -34,7 +33,7 @@ class Reached:
         self.uses[key] = self.uses.get(key, 0) + 1
         if self.uses[key] > 1:
             return
-        if isinstance(tracker, CellVariable):  # filled after it is made, so it may lead back to what holds it
+        if tracker.filled_later:  # filled after it is made, so it may lead back to what holds it
             waiting.extend(tracker.children())
         else:
             for child in tracker.children():

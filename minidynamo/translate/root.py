@@ -16,6 +16,7 @@ from ..pycode.lift import CodeIR, lift, slot_names
 from ..pycode.liveness import live_locals
 from ..pycode.resume import FrameState, ResumePoint, is_resume_code, origin_offset, resumable
 from ..reasons import (
+    GENERATOR_LIVE,
     INLINE_BREAK,
     SKIP_FIRST,
     SKIP_LOOP,
@@ -23,6 +24,7 @@ from ..reasons import (
     SKIP_RESERVED,
     SKIP_RESUME,
     SKIP_STATE,
+    TRY_REGION,
     why,
 )
 from ..sources import AttrSource, ClosureSource, FrameValues, LocalSource
@@ -82,17 +84,21 @@ class InstructionTranslator(InstructionTranslatorBase):
         self.temporaries = 0
         self.is_looked_at = introspection.may_look(code)
 
+    def where_of(self, index: int) -> Where:
+        line = self.ir.line_of(index) or self.code.co_firstlineno
+        return Where(self.code.co_filename, line, self.code.co_qualname)
+
     def take_cells(self) -> None:
         """A resume function gets the frame's cells as arguments."""
         for name in self.code.co_cellvars:
             del self.symbolic_locals[name]
             cell = self.trace.frame.locals[name]
-            self.cells[name] = OutsideCell(name, cell, AttrSource(LocalSource(name), "cell_contents"))
+            self.cells[name] = self.trace.outside_cell(self, name, cell, AttrSource(LocalSource(name), "cell_contents"))
 
     def copy_free_vars(self) -> None:
         for index, name in enumerate(self.code.co_freevars):
             cell = (self.trace.frame.closure or ())[index]
-            self.cells[name] = OutsideCell(name, cell, ClosureSource(name, index))
+            self.cells[name] = self.trace.outside_cell(self, name, cell, ClosureSource(name, index))
 
     def run(self) -> Return | Break:
         """Raises RestartAnalysis for a new decision, SkipFrame when the frame is not to be compiled."""
@@ -100,7 +106,7 @@ class InstructionTranslator(InstructionTranslatorBase):
             decision = self.trace.plan.breaks.get(self.index)
             if decision is not None:
                 return self.break_here(decision)
-            at = self.index
+            at = self.trace.root_index = self.index
             try:
                 self.step()
             except Unsupported as stop:
@@ -301,12 +307,37 @@ def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Dec
             continue
         if isinstance(end, Return) and not tx.worthwhile(plain=True):
             raise SkipFrame(why(SKIP_NO_TENSORS), mark=trace.always())
+        if trace.first_covered is not None and (trace.graph.mutates or trace.graph.draws_random):
+            try:
+                plan.decide(trace.first_covered, Decision(why(TRY_REGION), tx.where_of(trace.first_covered), plain=True))
+            except RestartAnalysis:
+                continue
         own = tuple(CellVariable(cell) for name, cell in tx.cells.items() if not isinstance(cell, OutsideCell))
         reached = Reached()
+        reached.add(v for effect in trace.effects for v in effect.operands)
         reached.add(roots(end, own if isinstance(end, Break) else ()))
+        live = next((g for g in trace.generators if id(g) in reached.uses or g.unwinds()), None)
+        if live is not None:
+            try:
+                plan.decide(live.birth, Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain=live.has_blocks()))
+            except RestartAnalysis:
+                continue
         trace.guard_mutated()
+        trace.guard_changed()
         graph = trace.graph.finish(reached.nodes()) if trace.graph.ops else None
-        return Capture(graph, tuple(trace.guards), end, own, reached.uses, trace.first_line(), trace.steps, trace.unguarded(), trace.comparable)
+        return Capture(
+            graph,
+            tuple(trace.guards),
+            tuple(trace.effects),
+            end,
+            own,
+            reached.uses,
+            trace.first_line(),
+            trace.steps,
+            trace.unguarded(),
+            trace.comparable and not trace.effects,
+            trace.first_covered is not None,
+        )
 
 
 assert set(PLAIN_OPS) <= set(CANON), sorted(set(PLAIN_OPS) - set(CANON))

@@ -9,6 +9,8 @@ from ..guards.guard import make_guard
 from ..reasons import OPERATOR_FAILS
 from ..sources import AttrSource, BuiltinSource, GlobalSource, ItemSource, Source
 from ..variables.base import VariableTracker
+from ..variables.constant import ConstantVariable
+from ..variables.opaque import OpaqueVariable
 
 
 class Scope:
@@ -20,12 +22,23 @@ class Scope:
 
     def load(self, tx: Any, name: str) -> VariableTracker:
         """CPython: LOAD_GLOBAL. A builtin is used only while no global of its name exists: that is guarded."""
+        written = tx.written_global(self.names, name)
+        if written is not None:
+            return written
         if name in self.names:
             return tx.lazily(self.names[name], self.source(name))
         if name not in self.builtins:
             tx.unsupported(OPERATOR_FAILS, name=f"name {name!r}", error="NameError")
         self.guard_absent(tx, name)
         return tx.lazily(self.builtins[name], BuiltinSource(name))
+
+    def store(self, tx: Any, name: str, value: VariableTracker) -> None:
+        """CPython: STORE_GLOBAL; later reads of the trace see it."""
+        self.replay(tx, name, value)
+        tx.trace.globals_written[id(self.names), name] = value
+
+    def replay(self, tx: Any, name: str, value: VariableTracker) -> None:
+        tx.effect("STORE_GLOBAL", name, value)
 
     def source(self, name: str) -> Source:
         return GlobalSource(name)
@@ -41,6 +54,9 @@ class FunctionScope(Scope):
     def __init__(self, function: Source, names: dict[str, Any], builtins: dict[str, Any]) -> None:
         super().__init__(names, builtins)
         self.whole = AttrSource(function, "__globals__")
+
+    def replay(self, tx: Any, name: str, value: VariableTracker) -> None:
+        tx.effect("STORE_SUBSCR", None, value, OpaqueVariable(self.names, self.whole), ConstantVariable(name))
 
     def source(self, name: str) -> Source:
         return ItemSource(self.whole, name)

@@ -13,17 +13,16 @@ from ..graph.output_graph import OutputGraph
 from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
 from ..pycode.lift import CodeIR
-from ..reasons import SKIP_STEPS, why
+from ..reasons import SKIP_STEPS, STORE, why
 from ..sources import FrameValues, LocalSource, Source, StateSource
-from ..static_access import is_subtype
 from ..variables import wrapper_for
 from ..variables.base import VariableTracker
+from ..variables.generators import GeneratorVariable
 from ..variables.lazy import LazyVariable
 from ..variables.opaque import wrap_opaque
+from .capture import Effect
+from .cells import OutsideCell
 from .plan import Plan, SkipFrame
-
-IDENTITY_TYPES = (torch.Tensor, list)  # kinds whose identity a program can observe in a trace: unified by object
-
 
 # How a translator executes a call in its own trace: (translator, function, args, kwargs) -> result.
 Inline = Callable[[Any, Any, list[VariableTracker], dict[str, VariableTracker]], VariableTracker]
@@ -42,9 +41,16 @@ class Trace:
         self.guards: dict[Guard, None] = {}
         self.grad_mode = torch.is_grad_enabled()
         self.steps = 0
+        self.root_index = 0  # the root frame's current instruction
+        self.first_covered: int | None = None  # where the root frame was at the first operator in a try or with block
         self.step_limit: int = config.max_trace_steps
         self.mutated: dict[Source, None] = {}
         self.lazy: list[LazyVariable] = []
+        self.effects: list[Effect] = []
+        self.changed: dict[int, VariableTracker] = {}
+        self.generators: list[GeneratorVariable] = []
+        self.outside_cells: list[OutsideCell] = []
+        self.globals_written: dict[tuple[int, str], VariableTracker] = {}
         self.comparable = True  # plain Python on the same values gives the same result
         self._by_source: dict[Source, VariableTracker] = {}
         self._by_object: dict[int, VariableTracker] = {}
@@ -72,14 +78,13 @@ class Trace:
         known = self._by_source.get(source)
         if known is not None:
             return known
-        has_identity = any(is_subtype(type(value), tp) for tp in IDENTITY_TYPES)
-        twin = self._by_object.get(id(value)) if has_identity else None
+        twin = self._by_object.get(id(value))
         if twin is not None and twin.source is not None:
             self.install(make_guard(source, GuardBuilder.DUPLICATE_INPUT, twin.source))
             made = twin
         else:
             made = (wrapper_for(value) or wrap_opaque)(tx, value, source)
-            if has_identity:
+            if made.mutable or made.is_proxy():
                 self._by_object[id(value)] = made
         self._by_source[source] = made
         return made
@@ -88,9 +93,40 @@ class Trace:
         """Places that the program read and that no guard reads."""
         return tuple(dict.fromkeys(lazy.source for lazy in self.lazy if lazy.real is None))
 
+    def outside_cell(
+        self, tx: Any, name: str, cell: types.CellType, source: Source, holder: Source | None = None
+    ) -> OutsideCell:
+        """The symbolic stand-in of a cell that exists: one per way to reach it. Breaks the graph when the cell was written by
+        another way."""
+        for known in self.outside_cells:
+            if known.cell is cell:
+                if known.source == source:
+                    return known
+                if known.written is not None:
+                    tx.unsupported(STORE, operation="use", what=f"the variable {name!r}, which was assigned in another way")
+        made = OutsideCell(name, cell, source, holder)
+        self.outside_cells.append(made)
+        return made
+
     def guard_distinct(self, left: Source, right: Source) -> None:
         """The trace took it that two sources hold different objects."""
         self.install(make_guard(left, GuardBuilder.NO_ALIAS, right))
+
+    def effect(self, made: Effect, changed: VariableTracker | None) -> None:
+        """Remember a change of something outside, to be replayed in this order; `changed` is what changes, if it is an object."""
+        self.effects.append(made)
+        if changed is not None:
+            self.changed[id(changed)] = changed
+
+    def guard_changed(self) -> None:
+        """Decision 6: an object that the trace changed is no other object of its type that the trace looked at."""
+        done: set[int] = set()
+        for changed in self.changed.values():
+            done.add(id(changed))
+            for other in self._by_object.values():
+                if id(other) not in done and other.source and other.python_type() is changed.python_type():
+                    assert changed.source is not None
+                    self.guard_distinct(changed.source, other.source)
 
     def guard_mutated(self) -> None:
         """Decision 6: an input that the graph changes in place is no other input. To be called when the trace has ended: inputs that

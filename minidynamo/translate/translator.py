@@ -15,13 +15,15 @@ from ..graph.output_graph import OutputGraph
 from ..guards.guard import Guard
 from ..pycode.instruction import Instruction
 from ..pycode.lift import CodeIR
-from ..reasons import MISSING_OPCODE, OPERATOR_FAILS, TRY_REGION, Reason, Why, why
+from ..reasons import MISSING_OPCODE, OPERATOR_FAILS, Reason, Why, why
 from ..rules import dispatch, tensor_ops, torch_functions, trace_rules
 from ..sources import Source
 from ..variables.base import VariableTracker
 from ..variables.functions import BuiltinVariable, Cell
 from ..variables.lazy import LazyVariable
-from .handlers import HANDLERS
+from .capture import Effect
+from .cells import OutsideCell
+from .handlers import HANDLERS, NOT_CAPTURED
 from .scope import Scope
 from .trace import Trace
 
@@ -46,17 +48,16 @@ class InstructionTranslatorBase:
         self.index = 0
         self.current: Instruction = ir.instructions[0]
         self.result: VariableTracker | None = None
+        self.yielded: VariableTracker | None = None
 
     # --- the loop ----------------------------------------------------------------------------------------------------
     def step(self) -> None:
         """Execute one instruction. Raises Unsupported, with the symbolic state as the handler left it."""
         inst = self.current = self.ir.instructions[self.index]
         self.trace.step()
-        if self.ir.regions and self.ir.handler_at(self.index) is not None:
-            self.unsupported(TRY_REGION)
         handler = HANDLERS.get(inst.opname)
         if handler is None:
-            self.unsupported(MISSING_OPCODE, opname=inst.opname)
+            self.unsupported(NOT_CAPTURED.get(inst.opname, MISSING_OPCODE), opname=inst.opname)
         self.index += 1
         handler(self, inst)
 
@@ -88,6 +89,10 @@ class InstructionTranslatorBase:
     def grad_mode(self) -> bool:
         return self.trace.grad_mode
 
+    def covered(self) -> bool:
+        """Would an exception of the current instruction go to a handler of this frame, or of one that it is inlined in?"""
+        return bool(self.ir.regions) and self.ir.handler_at(self.current.index) is not None
+
     def wrap(self, value: Any, source: Source) -> VariableTracker:
         return self.trace.wrap(self, value, source)
 
@@ -101,6 +106,16 @@ class InstructionTranslatorBase:
 
     def guard_global_state(self) -> None:
         self.trace.guard_global_state()
+
+    def effect(self, opname: str, arg: Any, *operands: VariableTracker) -> None:
+        owner = {"STORE_ATTR": 1, "STORE_SUBSCR": 1, "DELETE_ATTR": 0, "DELETE_SUBSCR": 0}.get(opname)
+        self.trace.effect(Effect(opname, arg, operands), None if owner is None else operands[owner])
+
+    def effect_call(self, fn: Any, *operands: VariableTracker) -> None:
+        self.trace.effect(Effect(None, fn, operands), operands[0])
+
+    def written_global(self, names: dict[str, Any], name: str) -> VariableTracker | None:
+        return self.trace.globals_written.get((id(names), name))
 
     def guard_distinct(self, left: Source, right: Source) -> None:
         self.trace.guard_distinct(left, right)
@@ -117,7 +132,11 @@ class InstructionTranslatorBase:
         return self.trace.inline(self, fn, args, kwargs)
 
     def tensor_op(self, target: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
-        return tensor_ops.tensor_op(self, target, args, kwargs)
+        before = self.graph.ops
+        result = tensor_ops.tensor_op(self, target, args, kwargs)
+        if self.graph.ops > before and self.trace.first_covered is None and self.covered():
+            self.trace.first_covered = self.trace.root_index
+        return result
 
     def mutates(self, tensor: Source) -> None:
         """The graph changes an input in place."""
@@ -132,6 +151,13 @@ class InstructionTranslatorBase:
 
     def may_inline(self, fn: Any) -> bool:
         return trace_rules.inline_policy(fn)
+
+    def read_cell(self, cell: Cell) -> VariableTracker:
+        """The content of a cell of this frame. Breaks the graph when it is unbound: plain Python raises the NameError."""
+        value = cell.read(self) if isinstance(cell, OutsideCell) else cell.content
+        if value is None:
+            self.unsupported(OPERATOR_FAILS, name=f"variable {cell.name!r}", error="NameError")
+        return value
 
     def where(self) -> Where:
         line = self.ir.line_of(self.current.index) or self.code.co_firstlineno

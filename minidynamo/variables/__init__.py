@@ -1,6 +1,6 @@
 """VariableTrackers, one concept per file. Importing the package fills the table of wrappers."""
 
-from . import constant, functions, modules, opaque, sequences, tensor
+from . import classes, constant, dicts, functions, modules, opaque, sequences, tensor, user_objects
 from .registry import wrapper_for
 
-__all__ = ["constant", "functions", "modules", "opaque", "sequences", "tensor", "wrapper_for"]
+__all__ = ["classes", "constant", "dicts", "functions", "modules", "opaque", "sequences", "tensor", "user_objects", "wrapper_for"]

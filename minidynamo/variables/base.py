@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from ..guards.guard import Guard, make_guard
 from ..pycode import expr as E
-from ..reasons import OPAQUE_VALUE, Reason
+from ..reasons import OPAQUE_VALUE, STORE, USER_OBJECT_KEY, Reason
 from ..sources import Source
 
 if TYPE_CHECKING:
@@ -53,6 +53,15 @@ class Tracing(Protocol):
 
     def install(self, guard: Guard) -> None:
         """Add a guard to the capture's set, from which nothing is ever removed."""
+
+    def effect(self, opname: str, arg: Any, *operands: VariableTracker) -> None:
+        """Something outside of the trace changes: the instruction is replayed, in order, after the graph has run."""
+
+    def effect_call(self, fn: Any, *operands: VariableTracker) -> None:
+        """The same for a call of the builtin `fn`."""
+
+    def written_global(self, names: dict[str, Any], name: str) -> VariableTracker | None:
+        """What the trace assigned to a global of the module with dictionary `names`."""
 
     def guard_distinct(self, left: Source, right: Source) -> None:
         """Guard that two sources hold different objects."""
@@ -104,6 +113,9 @@ class Emitting(Protocol):
     def require_own_globals(self, scope: Any, name: str) -> None:
         """The function `name` can be rebuilt only when `scope` is the frame's own; else the frame is not compiled."""
 
+    def remember(self, tracker: VariableTracker, value: E.Expr) -> None:
+        """`tracker` is `value` from now on: its parts may refer to it."""
+
     def impossible(self, what: str) -> NoReturn:
         """`what` cannot be rebuilt: the frame is not compiled."""
 
@@ -124,6 +136,7 @@ class VariableTracker:
 
     __slots__ = ("source", "guards")
     mutable = False  # has identity that the program can see change: rebuilt once, into a local
+    filled_later = False  # is made before its parts are, so that they may lead back to it
 
     def __init__(self, source: Source | None = None, guards: Provenance = NO_GUARDS) -> None:
         self.source = source
@@ -185,6 +198,12 @@ class VariableTracker:
             return self.as_python_constant()
         raise TypeError(f"a value of type {self.type_name()}")
 
+    def as_key(self, tx: Tracing) -> Any:
+        """What stands for the value as a dict key: hashes and compares as the value does, without user code."""
+        if self.is_python_constant() and not self.mutable:
+            return self.as_python_constant()
+        tx.unsupported(USER_OBJECT_KEY, type=self.type_name())
+
     def as_meta(self) -> Any:
         """The value with TensorMeta in place of tensors, as metadata rules take it."""
         if self.is_python_constant():
@@ -215,6 +234,16 @@ class VariableTracker:
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
         """CPython: tp_getattro."""
         self._opaque(tx, f"attribute {name}")
+
+    def setattr(self, tx: Tracing, name: str, value: VariableTracker) -> None:
+        """CPython: tp_setattro."""
+        tx.unsupported(STORE, operation=f"assignment of attribute {name}", what=f"a {self.type_name()}")
+
+    def delattr(self, tx: Tracing, name: str) -> None:
+        tx.unsupported(STORE, operation=f"deletion of attribute {name}", what=f"a {self.type_name()}")
+
+    def slot_delitem(self, tx: Tracing, key: VariableTracker) -> None:
+        self._opaque(tx, "item deletion")
 
     def slot_binary(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker

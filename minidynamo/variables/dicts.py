@@ -8,15 +8,14 @@ from typing import Any
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..pycode import expr as E
-from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL, USER_OBJECT_KEY
+from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL
 from ..sources import ItemSource, Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import CONSTANT_TYPES, ConstantVariable
-from .functions import BuiltinVariable
 from .lazy import LazyVariable
 from .opaque import wrap_opaque
 from .registry import wraps
-from .sequences import ListVariable, SequenceVariable, TupleVariable
+from .sequences import SequenceVariable, TupleVariable
 
 NONE = ConstantVariable(None)
 
@@ -31,12 +30,7 @@ class Key:
         self.tracker = tracker = tracker.realize(tx)
         if isinstance(tracker, SequenceVariable):
             tracker.realize_deep(tx)
-        if tracker.is_python_constant() and not isinstance(tracker, (ListVariable, DictVariable)):
-            self.value = tracker.as_python_constant()
-        elif isinstance(tracker, BuiltinVariable):
-            self.value = tracker.fn
-        else:
-            tx.unsupported(USER_OBJECT_KEY, type=tracker.type_name())
+        self.value = tracker.as_key(tx)
 
     def __hash__(self) -> int:
         return hash(self.value)
@@ -305,6 +299,11 @@ def wrap_dict(tx: Tracing, value: dict[Any, Any], source: Source) -> VariableTra
     made = DictVariable(items, source)
     made.make_guards(tx, GuardBuilder.TYPE_MATCH)
     return made
+
+
+def from_names(tx: Tracing, items: dict[str, VariableTracker]) -> DictVariable:
+    """A new dict with string keys, as `**keywords` makes it."""
+    return DictVariable({Key(tx, ConstantVariable(name)): value for name, value in items.items()})
 
 
 def _key_tracker(key: Any) -> VariableTracker:

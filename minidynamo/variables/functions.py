@@ -10,11 +10,11 @@ from ..guards.builder import GuardBuilder
 from ..pycode import expr as E
 from ..reasons import CALL_ARGUMENTS, DISABLED_CALL
 from ..sources import AttrSource, DefaultSource, KwDefaultSource, Source
-from ..static_access import is_subtype
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
+from .dicts import from_names
 from .lazy import LazyVariable
 from .opaque import wrap_opaque
-from .registry import wraps, wraps_if
+from .registry import wraps
 from .sequences import TupleVariable
 
 class FunctionVariable(VariableTracker):
@@ -58,12 +58,17 @@ class FunctionVariable(VariableTracker):
             bound[names[after]] = TupleVariable(list(extra))
         elif extra:
             tx.unsupported(CALL_ARGUMENTS, name=self.name(), detail="too many positional arguments")
+        takes_any = bool(code.co_flags & 0x08)
+        others: dict[str, VariableTracker] = {}
         for key, value in kwargs.items():
-            if key in bound or key not in (*names[code.co_posonlyargcount : count], *keyword_only):
+            if key in (*names[code.co_posonlyargcount : count], *keyword_only) and key not in bound:
+                bound[key] = value
+            elif takes_any and (key not in bound or key in names[: code.co_posonlyargcount]):
+                others[key] = value
+            else:
                 tx.unsupported(CALL_ARGUMENTS, name=self.name(), detail=f"keyword {key!r}")
-            bound[key] = value
-        if code.co_flags & 0x08:
-            tx.unsupported(CALL_ARGUMENTS, name=self.name(), detail="it takes **keywords")
+        if takes_any:
+            bound[names[after + bool(code.co_flags & 0x04)]] = from_names(tx, others)
         for index, name in enumerate(names[:count]):
             if name not in bound:
                 self._fill(tx, bound, name, self.default(tx, index, count))
@@ -139,6 +144,7 @@ class CellVariable(VariableTracker):
 
     __slots__ = ("cell",)
     mutable = True
+    filled_later = True
 
     def __init__(self, cell: Cell) -> None:
         super().__init__()
@@ -213,6 +219,9 @@ class BuiltinVariable(VariableTracker):
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         return emit.load(self.source) if self.source is not None else E.Const(self.fn)
+
+    def as_key(self, tx: Tracing) -> Any:
+        return self.fn
 
     def name(self) -> str:
         return getattr(self.fn, "__qualname__", repr(self.fn))
@@ -311,13 +320,6 @@ def wrap_descriptor(tx: Tracing, value: Any, source: Source) -> VariableTracker:
     """`torch.Tensor.add` and its like, taken from the type."""
     made = (TorchFunctionVariable if tx.torch_kind(value) is not None else BuiltinVariable)(value, source)
     made.make_guards(tx, GuardBuilder.BUILTIN_MATCH)
-    return made
-
-
-@wraps_if("class", lambda value: is_subtype(type(value), type))
-def wrap_class(tx: Tracing, value: type, source: Source) -> VariableTracker:
-    made = BuiltinVariable(value, source)
-    made.make_guards(tx, GuardBuilder.ID_MATCH)
     return made
 
 

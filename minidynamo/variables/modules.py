@@ -31,6 +31,9 @@ class PythonModuleVariable(VariableTracker):
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
         """CPython: module_getattro; a module's own `__getattr__` and what the type provides are left to plain Python."""
         members = self.module.__dict__
+        written = tx.written_global(members, name)
+        if written is not None:
+            return written
         if name in members:
             return tx.lazily(members[name], ItemSource(AttrSource(self.source, "__dict__"), name))
         if hasattr(types.ModuleType, name) or "__getattr__" in members:

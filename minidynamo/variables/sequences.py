@@ -9,7 +9,7 @@ import torch
 
 from ..guards.builder import GuardBuilder
 from ..pycode import expr as E
-from ..reasons import OPERATOR_FAILS, STORE, UNSUPPORTED_CALL
+from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL
 from ..sources import ItemSource, Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import COMPARE, ConstantVariable, fold
@@ -194,30 +194,37 @@ class ListVariable(SequenceVariable):
             return emit.load(self.source)
         return E.List(tuple(emit.value(item) for item in self.items))
 
-    def own(self, tx: Tracing, operation: str) -> None:
-        """Break unless the list was made in this trace."""
+    def change(self, tx: Tracing, fn: Any, *operands: VariableTracker) -> None:
+        """A list from outside changes: the call `fn(self, *operands)` is replayed after the graph has run."""
         if self.source is not None:
-            tx.unsupported(STORE, operation=operation, what="a list from outside")
+            tx.effect_call(fn, self, *operands)
 
     def slot_setitem(self, tx: Tracing, key: VariableTracker, value: VariableTracker) -> None:
-        self.own(tx, "item assignment")
         index = key.as_python_constant() if key.is_python_constant() else None
         if type(index) not in (int, bool) or not -len(self.items) <= index < len(self.items):
             VariableTracker.slot_setitem(self, tx, key, value)
         else:
+            self.change(tx, list.__setitem__, key, value)
             self.items[index] = value
+
+    def slot_delitem(self, tx: Tracing, key: VariableTracker) -> None:
+        index = key.as_python_constant() if key.is_python_constant() else None
+        if type(index) not in (int, bool) or not -len(self.items) <= index < len(self.items):
+            VariableTracker.slot_delitem(self, tx, key)
+        else:
+            self.change(tx, list.__delitem__, key)
+            del self.items[index]
 
     def slot_binary(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
     ) -> VariableTracker | None:
         """CPython: list_inplace_concat takes any iterable, list_inplace_repeat works in place."""
         if left is self and symbol == "+=":
-            self.own(tx, "+=")
             _extend(self, tx, right)
             return self
         made = super().slot_binary(tx, symbol, left, right)
         if left is self and symbol == "*=" and isinstance(made, ListVariable):
-            self.own(tx, "*=")
+            self.change(tx, list.__imul__, right)
             self.items[:] = made.items
             return self
         return made
@@ -228,11 +235,11 @@ class ListVariable(SequenceVariable):
         method = LIST_METHODS.get((name, len(args))) if not kwargs else None
         if method is None:
             return super().call_method(tx, name, args, kwargs)
-        self.own(tx, f"list.{name}")
         return method(self, tx, *args)
 
 
 def _append(self: ListVariable, tx: Tracing, item: VariableTracker) -> VariableTracker:
+    self.change(tx, list.append, item)
     self.items.append(item)
     return NONE
 
@@ -241,6 +248,7 @@ def _extend(self: ListVariable, tx: Tracing, other: VariableTracker) -> Variable
     items = other.realize(tx).sequence_items(tx)
     if items is None:
         tx.unsupported(UNSUPPORTED_CALL, name=f"list.extend of {other.type_name()}")
+    self.change(tx, list.extend, TupleVariable(list(items)))
     self.items.extend(items)
     return NONE
 
@@ -256,21 +264,25 @@ def _pop(self: ListVariable, tx: Tracing, *index: VariableTracker) -> VariableTr
     at = _index(tx, "list.pop", index[0]) if index else -1
     if not -len(self.items) <= at < len(self.items):
         tx.unsupported(OPERATOR_FAILS, name="list.pop", error="IndexError")
+    self.change(tx, list.pop, ConstantVariable(at))
     return self.items.pop(at)
 
 
 def _insert(self: ListVariable, tx: Tracing, index: VariableTracker, item: VariableTracker) -> VariableTracker:
     at = _index(tx, "list.insert", index)
+    self.change(tx, list.insert, index, item)
     self.items.insert(max(-len(self.items), min(at, len(self.items))), item)
     return NONE
 
 
 def _clear(self: ListVariable, tx: Tracing) -> VariableTracker:
+    self.change(tx, list.clear)
     self.items.clear()
     return NONE
 
 
 def _reverse(self: ListVariable, tx: Tracing) -> VariableTracker:
+    self.change(tx, list.reverse)
     self.items.reverse()
     return NONE
 

@@ -14,7 +14,6 @@ from ..sources import AttrSource, Source
 from ..static_access import instance_dict, type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import ConstantVariable
-from .lazy import LazyVariable
 from .registry import wraps_if
 
 MISSING = object()
@@ -100,7 +99,7 @@ class UserObject(VariableTracker):
             source = AttrSource(self.class_source(tx, name), "__func__")
             return UserMethodVariable(tx.wrap(raw.__func__, source), self.class_variable(tx), name)
         if type_lookup(kind, "__get__", None) is None:
-            return LazyVariable(raw, self.class_source(tx, name))
+            return tx.lazily(raw, self.class_source(tx, name))
         self.refuse(tx, f"descriptor {name}")
 
     def setattr(self, tx: Tracing, name: str, value: VariableTracker) -> None:
@@ -137,11 +136,17 @@ class UserObject(VariableTracker):
             self.refuse(tx, name)
         return tx.wrap(raw, self.class_source(tx, name))
 
-    def call_special(self, tx: Tracing, name: str, args: list[VariableTracker]) -> VariableTracker:
+    def call_special(
+        self,
+        tx: Tracing,
+        name: str,
+        args: list[VariableTracker],
+        kwargs: dict[str, VariableTracker] | None = None,
+    ) -> VariableTracker:
         fn = self.special(tx, name)
         if fn is None:
             self.refuse(tx, name)
-        return tx.call(fn, [self, *args], {})
+        return tx.call(fn, [self, *args], kwargs or {})
 
     def slot_binary(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
@@ -246,12 +251,12 @@ class UserObjectVariable(UserObject):
         raw = type_lookup(self.cls, name, None)
         if isinstance(raw, SLOT):
             try:
-                return LazyVariable(raw.__get__(self.value, self.cls), AttrSource(self.source, name))
+                return tx.lazily(raw.__get__(self.value, self.cls), AttrSource(self.source, name))
             except AttributeError:
                 return None
         members = instance_dict(self.value)
         if members is not None and name in members:
-            return LazyVariable(members[name], AttrSource(self.source, name))
+            return tx.lazily(members[name], AttrSource(self.source, name))
         if members is not None:
             tx.install(make_guard(AttrSource(self.source, "__dict__"), GuardBuilder.DICT_CONTAINS, name))
         return None
@@ -274,6 +279,7 @@ class NewObjectVariable(UserObject):
     """An instance made in the trace. Rebuilt as `object.__new__(cls)` with the attributes that the trace left in it."""
 
     __slots__ = ("class_tracker", "attributes")
+    filled_later = True
 
     def __init__(self, cls: type, class_tracker: VariableTracker) -> None:
         super().__init__(cls, None, VariableTracker.propagate(class_tracker))
@@ -306,21 +312,24 @@ class NewObjectVariable(UserObject):
 
 
 class UserMethodVariable(VariableTracker):
-    """A function bound to an instance or class: `owner.name`."""
+    """A function bound to an instance or class. Rebuilt as `looked_up_on.name`."""
 
-    __slots__ = ("fn", "owner", "name")
+    __slots__ = ("fn", "owner", "name", "looked_up_on")
 
-    def __init__(self, fn: VariableTracker, owner: VariableTracker, name: str) -> None:
+    def __init__(
+        self, fn: VariableTracker, owner: VariableTracker, name: str, looked_up_on: VariableTracker | None = None
+    ) -> None:
         super().__init__(None, VariableTracker.propagate(fn, owner))
         self.fn = fn
         self.owner = owner
         self.name = name
+        self.looked_up_on = looked_up_on or owner
 
     def python_type(self) -> type:
         return types.MethodType
 
     def children(self) -> tuple[VariableTracker, ...]:
-        return (self.owner,)
+        return (self.looked_up_on,)
 
     def call_function(
         self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
@@ -331,7 +340,7 @@ class UserMethodVariable(VariableTracker):
         return True
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
-        return E.Attr(emit.value(self.owner), self.name)
+        return E.Attr(emit.value(self.looked_up_on), self.name)
 
 
 def _followed(value: Any) -> bool:

@@ -1,6 +1,6 @@
 """One handler per canonical instruction, in files by kind; importing the package fills the table."""
 
-from . import calls, containers, control, functions, names, operators, stack
+from . import calls, containers, control, functions, generators, names, operators, stack, with_
 from .table import HANDLERS, NOT_CAPTURED
 
-__all__ = ["HANDLERS", "NOT_CAPTURED", "calls", "containers", "control", "functions", "names", "operators", "stack"]
+__all__ = ["HANDLERS", "NOT_CAPTURED", "calls", "containers", "control", "functions", "generators", "names", "operators", "stack", "with_"]

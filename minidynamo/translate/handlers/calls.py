@@ -7,6 +7,7 @@ from typing import Any
 from ...pycode.instruction import Instruction
 from ...reasons import CALL_ARGUMENTS
 from ...variables.base import VariableTracker
+from ...variables.dicts import DictVariable
 from ...variables.opaque import NullVariable
 from ...variables.sequences import SequenceVariable
 from .table import handles
@@ -39,13 +40,19 @@ def call_kw(tx: Any, inst: Instruction) -> None:
 
 @handles("CALL_FUNCTION_EX")
 def call_function_ex(tx: Any, inst: Instruction) -> None:
-    """`f(*args)`; with `**kwargs` the call is left to plain Python."""
-    if inst.arg and not isinstance(tx.stack[-1], NullVariable):
-        tx.unsupported(CALL_ARGUMENTS, name="a function", detail="**keywords")
+    """`f(*args, **kwargs)`."""
+    kwargs: dict[str, VariableTracker] = {}
     if inst.arg:
-        tx.pop()
+        named = tx.pop().realize(tx)
+        if isinstance(named, DictVariable):
+            for key in named.all_keys(tx):
+                if type(key.value) is not str:
+                    tx.unsupported(CALL_ARGUMENTS, name="a function", detail="keywords that are no strings")
+                kwargs[key.value] = named.items[key]
+        elif not isinstance(named, NullVariable):
+            tx.unsupported(CALL_ARGUMENTS, name="a function", detail=f"**keywords of type {named.type_name()}")
     fn, (star,) = callable_and_arguments(tx.popn(3))
     star = star.realize(tx)
     if not isinstance(star, SequenceVariable):
         tx.unsupported(CALL_ARGUMENTS, name="a function", detail=f"*arguments of type {star.type_name()}")
-    tx.push(tx.call(fn, list(star.items), {}))
+    tx.push(tx.call(fn, list(star.items), kwargs))

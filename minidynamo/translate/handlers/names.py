@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...pycode.instruction import Instruction
-from ...reasons import OPERATOR_FAILS, STORE
+from ...reasons import OPERATOR_FAILS
 from ...variables import protocol
 from ...variables.functions import Cell, CellVariable
 from ...variables.opaque import NULL, NullVariable
@@ -46,6 +46,22 @@ def load_global(tx: Any, inst: Instruction) -> None:
     tx.push(tx.scope.load(tx, inst.arg))
 
 
+@handles("STORE_GLOBAL")
+def store_global(tx: Any, inst: Instruction) -> None:
+    tx.scope.store(tx, inst.arg, tx.pop())
+
+
+@handles("STORE_ATTR")
+def store_attr(tx: Any, inst: Instruction) -> None:
+    value, owner = tx.popn(2)
+    owner.realize(tx).setattr(tx, inst.arg, value)
+
+
+@handles("DELETE_ATTR")
+def delete_attr(tx: Any, inst: Instruction) -> None:
+    tx.pop().realize(tx).delattr(tx, inst.arg)
+
+
 @handles("LOAD_ATTR")
 def load_attr(tx: Any, inst: Instruction) -> None:
     tx.push(protocol.getattr_(tx, tx.pop(), inst.arg))
@@ -69,16 +85,14 @@ def load_closure(tx: Any, inst: Instruction) -> None:
 
 @handles("LOAD_DEREF")
 def load_deref(tx: Any, inst: Instruction) -> None:
-    cell = tx.cells[inst.arg]
-    value = cell.read(tx) if isinstance(cell, OutsideCell) else cell.content
-    if value is None:
-        tx.unsupported(OPERATOR_FAILS, name=f"variable {inst.arg!r}", error="NameError")
-    tx.push(value)
+    tx.push(tx.read_cell(tx.cells[inst.arg]))
 
 
 @handles("STORE_DEREF")
 def store_deref(tx: Any, inst: Instruction) -> None:
     cell = tx.cells[inst.arg]
     if isinstance(cell, OutsideCell):
-        tx.unsupported(STORE, operation="assignment", what=f"the outer variable {inst.arg!r}")
-    cell.content = tx.pop()
+        cell.write(tx, tx.stack[-1])
+        tx.pop()
+    else:
+        cell.content = tx.pop()

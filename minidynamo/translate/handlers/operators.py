@@ -70,6 +70,12 @@ def store_subscr(tx: Any, inst: Instruction) -> None:
     owner.realize(tx).slot_setitem(tx, key.realize(tx), value)
 
 
+@handles("DELETE_SUBSCR")
+def delete_subscr(tx: Any, inst: Instruction) -> None:
+    owner, key = tx.popn(2)
+    owner.realize(tx).slot_delitem(tx, key.realize(tx))
+
+
 @handles("CONVERT_VALUE")
 def convert_value(tx: Any, inst: Instruction) -> None:
     convert = (str, str, repr, ascii)[inst.arg]

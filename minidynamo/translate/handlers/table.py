@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...pycode.instruction import Instruction
-from ...reasons import MISSING_OPCODE, TRY_REGION, Reason
+from ...reasons import EXCEPTION, MISSING_OPCODE, Reason
 
 Handler = Callable[[Any, Instruction], None]
 HANDLERS: dict[str, Handler] = {}
@@ -14,18 +14,18 @@ HANDLERS: dict[str, Handler] = {}
 # Canonical instructions without a handler. `unsupported` names the instruction; a test holds both tables against canon.
 NOT_CAPTURED: dict[str, Reason] = {
     **dict.fromkeys(
-        ("BEFORE_WITH", "LOAD_SPECIAL", "WITH_EXCEPT_START", "PUSH_EXC_INFO", "POP_EXCEPT", "RERAISE"), TRY_REGION
+        ("WITH_EXCEPT_START", "PUSH_EXC_INFO", "POP_EXCEPT", "RERAISE", "CHECK_EXC_MATCH", "CHECK_EG_MATCH"), EXCEPTION
     ),
-    **dict.fromkeys(("CHECK_EXC_MATCH", "CHECK_EG_MATCH"), TRY_REGION),
+    "RAISE_VARARGS": EXCEPTION,
     **dict.fromkeys(
         (
-            *("RAISE_VARARGS", "IMPORT_NAME", "IMPORT_FROM", "STORE_ATTR", "DELETE_ATTR", "DELETE_SUBSCR"),
-            *("STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME", "DELETE_NAME", "DELETE_DEREF", "LOAD_LOCALS"),
+            *("IMPORT_NAME", "IMPORT_FROM"),
+            *("DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME", "DELETE_NAME", "DELETE_DEREF", "LOAD_LOCALS"),
             *("LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_BUILD_CLASS", "LOAD_SUPER_ATTR"),
-            *("BUILD_SET", "BUILD_MAP", "BUILD_CONST_KEY_MAP", "SET_ADD", "SET_UPDATE", "MAP_ADD", "DICT_UPDATE"),
-            *("DICT_MERGE", "GET_LEN", "MATCH_CLASS", "MATCH_MAPPING", "MATCH_SEQUENCE", "MATCH_KEYS"),
+            *("BUILD_SET", "SET_ADD", "SET_UPDATE"),
+            *("MATCH_CLASS", "MATCH_KEYS"),
             *("CALL_INTRINSIC_1", "CALL_INTRINSIC_2", "SETUP_ANNOTATIONS", "BUILD_TEMPLATE", "BUILD_INTERPOLATION"),
-            *("RETURN_GENERATOR", "YIELD_VALUE", "SEND", "GET_YIELD_FROM_ITER", "GET_AWAITABLE", "GET_AITER"),
+            *("SEND", "GET_YIELD_FROM_ITER", "GET_AWAITABLE", "GET_AITER"),
             *("GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH", "CLEANUP_THROW", "END_SEND", "ASYNC_GEN_WRAP"),
         ),
         MISSING_OPCODE,

@@ -1,0 +1,77 @@
+"""Making instances: classes of the user whose `__new__` is object's, `dict(...)`, `super()`."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from ..reasons import UNSUPPORTED_CALL
+from ..static_access import type_lookup
+from ..variables.base import VariableTracker
+from ..variables.dicts import DictVariable, from_names
+from ..variables.functions import BuiltinVariable
+from ..variables.sequences import NONE
+from ..variables.super import SuperVariable
+from ..variables.user_objects import NewObjectVariable, UserObject, has_plain_attributes
+from .builtins import Args, rule
+
+HEAP_TYPE = 0x200
+
+
+def may_instantiate(cls: Any) -> bool:
+    """Calling `cls` does what `type.__call__` does with object's own `__new__`: nothing but `__init__` is the user's."""
+    return (
+        type(cls) is type
+        and bool(cls.__flags__ & HEAP_TYPE)
+        and type_lookup(cls, "__new__") is type_lookup(object, "__new__")
+        and type_lookup(cls, "__del__") is None
+        and has_plain_attributes(cls)
+    )
+
+
+def instantiate(
+    tx: Any, fn: BuiltinVariable, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+) -> VariableTracker:
+    """CPython: type_call."""
+    made = NewObjectVariable(fn.fn, fn)
+    init = type_lookup(fn.fn, "__init__")
+    if isinstance(init, types.FunctionType):
+        made.call_special(tx, "__init__", args, kwargs)
+    elif args or kwargs or init is not object.__init__:
+        tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.name()} with these arguments")
+    return made
+
+
+@rule(object.__init__)
+def _object_init(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    if len(args) != 1 or kwargs:
+        tx.unsupported(UNSUPPORTED_CALL, name="object.__init__ with arguments")
+    return NONE
+
+
+@rule(dict)
+def _dict(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    made = from_names(tx, {}) if args else from_names(tx, kwargs)
+    if len(args) > 1 or args and not isinstance(args[0].realize(tx), DictVariable):
+        tx.unsupported(UNSUPPORTED_CALL, name="dict with these arguments")
+    if args:
+        made.call_method(tx, "update", args, kwargs)
+    return made
+
+
+@rule(super)
+def _super(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    """CPython: super_init. Without arguments: the cell `__class__` and the first argument of the frame."""
+    if kwargs or len(args) not in (0, 2):
+        tx.unsupported(UNSUPPORTED_CALL, name="super with these arguments")
+    if not args:
+        names = tx.code.co_varnames
+        cell = tx.cells.get("__class__")
+        first = tx.symbolic_locals.get(names[0]) if tx.code.co_argcount else None
+        if cell is None or first is None:
+            tx.unsupported(UNSUPPORTED_CALL, name="super without a class or first argument")
+        args = [tx.read_cell(cell), first]
+    cls, owner = (a.realize(tx) for a in args)
+    if not isinstance(cls, BuiltinVariable) or not isinstance(cls.fn, type) or not isinstance(owner, UserObject):
+        tx.unsupported(UNSUPPORTED_CALL, name="super of something that is not followed")
+    return SuperVariable(cls, owner)

@@ -1,0 +1,34 @@
+"""Context managers: `__enter__` and `__exit__` of the user's classes are inlined. An exception inside is plain Python's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...pycode.instruction import Instruction
+from ...reasons import OPAQUE_VALUE
+from ...variables.base import VariableTracker
+from ...variables.user_objects import UserMethodVariable, UserObject
+from .table import handles
+
+
+def special(tx: Any, manager: VariableTracker, name: str) -> VariableTracker:
+    """A special method of a user's object, looked up on its class and bound."""
+    manager = manager.realize(tx)
+    fn = manager.special(tx, name) if isinstance(manager, UserObject) else None
+    if fn is None:
+        tx.unsupported(OPAQUE_VALUE, operation="with", type=manager.type_name())
+    return UserMethodVariable(fn, manager, name)
+
+
+@handles("BEFORE_WITH")
+def before_with(tx: Any, inst: Instruction) -> None:
+    """CPython looks up `__enter__`, then `__exit__`, then calls `__enter__`."""
+    manager = tx.pop()
+    enter, leave = special(tx, manager, "__enter__"), special(tx, manager, "__exit__")
+    tx.push(leave)
+    tx.push(tx.call(enter, [], {}))
+
+
+@handles("LOAD_SPECIAL")
+def load_special(tx: Any, inst: Instruction) -> None:
+    tx.push(special(tx, tx.pop(), inst.arg))

@@ -1,0 +1,44 @@
+"""Classes: known by identity; attributes of the user's own are read statically."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from ..guards.builder import GuardBuilder
+from ..sources import AttrSource, Source
+from ..static_access import is_subtype, type_lookup
+from .base import Tracing, VariableTracker
+from .functions import BuiltinVariable
+from .registry import wraps_if
+from .user_objects import MISSING, UserMethodVariable
+
+
+class ClassVariable(BuiltinVariable):
+    """A class. Instances are made by `rules.classes`."""
+
+    __slots__ = ()
+
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        """CPython: type_getattro, for classes whose metaclass is `type` itself and has nothing of that name."""
+        if self.source is None or type(self.fn) is not type or type_lookup(type, name, MISSING) is not MISSING:
+            return super().getattr(tx, name)
+        raw = type_lookup(self.fn, name, MISSING)
+        source = AttrSource(self.source, name)
+        kind = type(raw)
+        if kind is types.FunctionType:
+            return tx.lazily(raw, source)
+        if kind is staticmethod:
+            return tx.wrap(raw.__func__, AttrSource(source, "__func__"))
+        if kind is classmethod:
+            return UserMethodVariable(tx.wrap(raw.__func__, AttrSource(source, "__func__")), self, name)
+        if raw is MISSING or type_lookup(kind, "__get__", None) is not None:
+            return super().getattr(tx, name)
+        return tx.lazily(raw, source)
+
+
+@wraps_if("class", lambda value: is_subtype(type(value), type))
+def wrap_class(tx: Tracing, value: Any, source: Source) -> VariableTracker:
+    made = ClassVariable(value, source)
+    made.make_guards(tx, GuardBuilder.ID_MATCH)
+    return made

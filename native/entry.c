@@ -2,6 +2,7 @@
 #include "entry.h"
 
 #include "cache.h"
+#include "direct.h"
 
 /* ---- making one ---- */
 
@@ -48,6 +49,28 @@ static int bind_handles(MdEntry *self)
     return 0;
 }
 
+/* The optional attribute `direct`; handles are bound, and the flat arguments of the code are those of the original. */
+static int make_direct(MdEntry *self, PyObject *guarded)
+{
+    PyObject *spec = PyObject_GetAttrString(guarded, "direct");
+    if (spec == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            return -1;
+        }
+        PyErr_Clear();
+        return 0;
+    }
+    if (spec != Py_None && (self->has_break || !self->rerunnable)) {
+        PyErr_SetString(PyExc_ValueError, "cache entry: with `direct` it must be rerunnable and have no break");
+    }
+    else if (spec != Py_None) {
+        self->direct = md_direct_new(spec, self->handles, md_flat_count(self->code));
+    }
+    int failed = spec != Py_None && self->direct == NULL;
+    Py_DECREF(spec);
+    return failed ? -1 : 0;
+}
+
 MdEntry *md_entry_new(MdKey *key, PyObject *owner, PyObject *guarded)
 {
     static uint64_t serial;
@@ -72,7 +95,7 @@ MdEntry *md_entry_new(MdKey *key, PyObject *owner, PyObject *guarded)
                      Py_TYPE(self->check_fn)->tp_name);
         goto failed;
     }
-    if (bind_handles(self) < 0) {
+    if (bind_handles(self) < 0 || make_direct(self, guarded) < 0) {
         goto failed;
     }
     self->key = key;
@@ -109,7 +132,7 @@ static int entry_traverse(PyObject *op, visitproc visit, void *arg)
     Py_VISIT(self->owned);
     Py_VISIT(self->payload);
     Py_VISIT(self->owner);
-    return 0;
+    return self->direct != NULL ? md_direct_traverse(self->direct, visit, arg) : 0;
 }
 
 static void unbind_handles(MdEntry *self)
@@ -127,6 +150,11 @@ static int entry_clear(PyObject *op)
     MdEntry *self = (MdEntry *)op;
     md_cache_unlink(self);
     unbind_handles(self);
+    MdDirect *direct = self->direct;
+    self->direct = NULL;
+    if (direct != NULL) {
+        md_direct_free(direct);
+    }
     Py_CLEAR(self->check_fn);
     Py_CLEAR(self->code);
     Py_CLEAR(self->validity);
@@ -199,6 +227,12 @@ static PyObject *get_valid(PyObject *op, void *Py_UNUSED(closure))
     return PyBool_FromLong(self->state != NULL && self->validity != NULL && self->validity->valid);
 }
 
+static PyObject *get_direct(PyObject *op, void *Py_UNUSED(closure))
+{
+    MdDirect *direct = ((MdEntry *)op)->direct;
+    return or_none(direct != NULL ? md_direct_spec(direct) : NULL);
+}
+
 static int set_valid(PyObject *op, PyObject *value, void *Py_UNUSED(closure))
 {
     MdEntry *self = (MdEntry *)op;
@@ -257,6 +291,7 @@ static PyGetSetDef entry_getset[] = {
     {"key", get_key, NULL, "the CompileKey that owns it; None once the entry is out", NULL},
     {"next", get_next, NULL, "the next entry of the same code object", NULL},
     {"valid", get_valid, set_valid, "it is in the cache and nothing has declared it dead", NULL},
+    {"direct", get_direct, NULL, "(handle, inputs, recipe) if C calls the graph and builds the result; None", NULL},
     {"owner_ctx_id", get_owner_id, NULL, "id() of the OptimizeContext that made it; 0 if that is gone", NULL},
     {0},
 };

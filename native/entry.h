@@ -15,6 +15,7 @@
 typedef struct MdEntry MdEntry;
 typedef struct MdKey MdKey;
 typedef struct MdCodeState MdCodeState;
+typedef struct MdDirect MdDirect;
 
 /* Validity: one flag, read as a byte, shared by a check function and whatever may declare its entry dead. */
 typedef struct {
@@ -57,6 +58,7 @@ struct MdEntry {
     MdValidity *validity;
     PyObject *handles; /* tuple of EntryHandle */
     PyObject *targets; /* tuple: what the handles borrow */
+    MdDirect *direct; /* owned: how C gets the result without the code; NULL: it cannot */
     PyObject *owned; /* tuple: whatever else the code borrows */
     PyObject *payload; /* for reports */
     PyObject *owner; /* weak reference to the OptimizeContext that made the entry */
@@ -96,5 +98,16 @@ int md_entry_guard_failed(MdEntry *entry);
 PyObject *md_handle_bind(MdHandle *handle, MdEntry *entry);
 /* The entry dies. */
 void md_handle_unbind(MdHandle *handle, MdEntry *entry);
+
+/* What a graph returned (stolen; NULL: it raised): a tuple or list of `outputs` values, else NULL with RuntimeError.
+ * The exception that is then set is noted on `entry` (may be NULL) for the report of a re-run. */
+PyObject *md_graph_result_slow(MdEntry *entry, PyObject *result, Py_ssize_t outputs);
+static inline PyObject *md_graph_result(MdEntry *entry, PyObject *result, Py_ssize_t outputs)
+{
+    if (MD_LIKELY(result != NULL && PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == outputs)) {
+        return result;
+    }
+    return md_graph_result_slow(entry, result, outputs);
+}
 
 #endif

@@ -276,6 +276,17 @@ static inline bool md_tracing(PyThreadState *ts)
 #endif
 }
 
+/* True if sys.setprofile or sys.monitoring wants to know of calls and returns of Python functions. */
+static inline bool md_profiling(PyThreadState *ts)
+{
+#if MD_PY312_UP
+    const uint8_t *tools = ts->interp->monitors.tools;
+    return (tools[PY_MONITORING_EVENT_PY_START] | tools[PY_MONITORING_EVENT_PY_RETURN]) != 0;
+#else
+    return ts->c_profilefunc != NULL;
+#endif
+}
+
 /* True if sys.monitoring.set_local_events named this code: another code in its place would be silent. */
 static inline bool md_code_monitored(PyCodeObject *code)
 {

@@ -48,28 +48,25 @@ static int check_outputs(PyObject *result, Py_ssize_t outputs)
     return 0;
 }
 
-static PyObject *call_graph(MdHandle *self, PyObject *target, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+PyObject *md_graph_result_slow(MdEntry *entry, PyObject *result, Py_ssize_t outputs)
 {
-    MdThread *t = &md_thread;
-    MdEntry *entry = (MdEntry *)Py_XNewRef((PyObject *)self->entry);
-    Py_ssize_t outputs = self->outputs;
-    PyObject *result;
-    if (t->active == NULL) {
-        result = PyObject_Vectorcall(target, args, nargsf, kwnames);
-    }
-    else {
-        PyThreadState *ts = PyThreadState_Get();
-        MdScope scope;
-        md_scope_enter(ts, t, &scope, NULL);
-        result = PyObject_Vectorcall(target, args, nargsf, kwnames);
-        md_scope_leave(ts, t, &scope);
-    }
     if (result != NULL && check_outputs(result, outputs) < 0) {
         Py_CLEAR(result);
     }
     if (result == NULL && entry != NULL) {
         note_graph_error(entry);
     }
+    return result;
+}
+
+static PyObject *call_graph(MdHandle *self, PyObject *target, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    MdThread *t = &md_thread;
+    MdEntry *entry = (MdEntry *)Py_XNewRef((PyObject *)self->entry);
+    Py_ssize_t outputs = self->outputs;
+    PyObject *result = t->active == NULL ? PyObject_Vectorcall(target, args, nargsf, kwnames)
+                                         : md_scope_call(PyThreadState_Get(), t, NULL, target, args, nargsf, kwnames);
+    result = md_graph_result(entry, result, outputs);
     Py_XDECREF((PyObject *)entry);
     return result;
 }

@@ -2,6 +2,7 @@
 #include "optimized.h"
 
 #include "bind.h"
+#include "direct.h"
 #include "eval_frame.h"
 #include "stats.h"
 
@@ -22,19 +23,9 @@ static PyObject *call_function(const Call *c)
     return PyObject_Vectorcall((PyObject *)c->func, c->args, c->nargsf, c->kwnames);
 }
 
-static PyObject *call_scoped(PyThreadState *ts, MdThread *t, PyObject *callable, PyObject *context,
-                             PyObject *const *args, size_t nargsf, PyObject *kwnames)
-{
-    MdScope scope;
-    md_scope_enter(ts, t, &scope, context);
-    PyObject *result = PyObject_Vectorcall(callable, args, nargsf, kwnames);
-    md_scope_leave(ts, t, &scope);
-    return result;
-}
-
 static PyObject *call_function_scoped(const Call *c, PyObject *context)
 {
-    return call_scoped(c->ts, c->t, (PyObject *)c->func, context, c->args, c->nargsf, c->kwnames);
+    return md_scope_call(c->ts, c->t, context, (PyObject *)c->func, c->args, c->nargsf, c->kwnames);
 }
 
 /* ---- hits ---- */
@@ -65,28 +56,44 @@ static PyObject *runner(MdOptimized *self, PyFunctionObject *func, MdEntry *entr
     return fresh;
 }
 
-/* Runs an entry (its reference is stolen: the pin). */
-static PyObject *run_entry(const Call *c, MdEntry *entry)
+static PyObject *run_code(const Call *c, MdEntry *entry)
 {
-    PyObject *result = NULL;
     PyObject *function = runner(c->self, c->func, entry);
-    if (function != NULL) {
-        MD_COUNT(hits_direct);
-        entry->hits++;
-        c->self->last_hit = entry->serial;
-        if (entry->has_break) {
-            result = call_scoped(c->ts, c->t, function, (PyObject *)c->self->context, c->args, c->nargsf, c->kwnames);
-        }
-        else if (MD_UNLIKELY(md_stack_low(c->ts, c->t))) { /* deep recursion: a scope borrows what is needed */
-            result = call_scoped(c->ts, c->t, function, c->t->active, c->args, c->nargsf, c->kwnames);
-        }
-        else {
-            result = PyObject_Vectorcall(function, c->args, c->nargsf, c->kwnames);
-        }
-        Py_DECREF(function);
-        if (md_wants_rerun(entry, &result)) {
-            result = md_report_rerun(c->ts, c->t, entry, call_function_scoped(c, NULL));
-        }
+    if (function == NULL) {
+        return NULL;
+    }
+    PyObject *result;
+    if (entry->has_break) {
+        result = md_scope_call(c->ts, c->t, (PyObject *)c->self->context, function, c->args, c->nargsf, c->kwnames);
+    }
+    else if (MD_UNLIKELY(md_stack_low(c->ts, c->t))) { /* deep recursion: a scope borrows what is needed */
+        result = md_scope_call(c->ts, c->t, c->t->active, function, c->args, c->nargsf, c->kwnames);
+    }
+    else {
+        result = PyObject_Vectorcall(function, c->args, c->nargsf, c->kwnames);
+    }
+    Py_DECREF(function);
+    return result;
+}
+
+/* Runs an entry (its reference is stolen: the pin) that fits the flat arguments (emptied). A profiler sees the function
+ * also where the graph alone would do. */
+static PyObject *run_entry(const Call *c, MdEntry *entry, MdFlat *flat)
+{
+    MD_COUNT(hits_direct);
+    entry->hits++;
+    c->self->last_hit = entry->serial;
+    PyObject *result;
+    if (entry->direct != NULL && !md_profiling(c->ts)) {
+        result = md_direct_run(c->ts, c->t, entry, flat->values);
+        md_flat_free(flat);
+    }
+    else {
+        md_flat_free(flat);
+        result = run_code(c, entry);
+    }
+    if (md_wants_rerun(entry, &result)) {
+        result = md_report_rerun(c->ts, c->t, entry, call_function_scoped(c, NULL));
     }
     Py_DECREF((PyObject *)entry);
     return result;
@@ -132,16 +139,11 @@ static PyObject *look_up_and_run(const Call *c)
     MdEntry *entry = NULL;
     MdOutcome outcome = md_cache_lookup(c->t, state, c->self->context, &flat, c->func->func_globals,
                                         c->func->func_closure, c->self->last_hit, &entry);
-    md_flat_free(&flat);
-    switch (outcome) {
-    case MD_HIT:
-        return run_entry(c, entry);
-    case MD_FAILED:
-        return NULL;
-    case MD_MISS:
-        break;
+    if (MD_LIKELY(outcome == MD_HIT)) {
+        return run_entry(c, entry, &flat);
     }
-    return run_missed(c, true);
+    md_flat_free(&flat);
+    return outcome == MD_FAILED ? NULL : run_missed(c, true);
 }
 
 /* `func` is a Python function; `args` are what it is called with. */
@@ -233,7 +235,7 @@ PyObject *md_optimized_call(PyObject *op, PyObject *const *args, size_t nargsf, 
         return PyObject_Vectorcall(fn, args, nargsf, kwnames);
     }
     Py_INCREF(fn);
-    PyObject *result = call_scoped(PyThreadState_Get(), t, fn, context, args, nargsf, kwnames);
+    PyObject *result = md_scope_call(PyThreadState_Get(), t, context, fn, args, nargsf, kwnames);
     Py_DECREF(fn);
     return result;
 }

@@ -131,6 +131,16 @@ void md_scope_leave(PyThreadState *ts, MdThread *t, MdScope *scope)
     Py_XDECREF(inner);
 }
 
+PyObject *md_scope_call(PyThreadState *ts, MdThread *t, PyObject *context, PyObject *callable, PyObject *const *args,
+                        size_t nargsf, PyObject *kwnames)
+{
+    MdScope scope;
+    md_scope_enter(ts, t, &scope, context);
+    PyObject *result = PyObject_Vectorcall(callable, args, nargsf, kwnames);
+    md_scope_leave(ts, t, &scope);
+    return result;
+}
+
 /* ---- a thread that ends with a context active ---- */
 
 /* Lives in the thread state's dict and dies with it, in the thread itself (or, after a fork, in another one). */

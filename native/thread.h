@@ -36,6 +36,9 @@ PyObject *md_active_swap(PyThreadState *ts, MdThread *t, PyObject *context);
  * exception that is set survives `leave`. */
 void md_scope_enter(PyThreadState *ts, MdThread *t, MdScope *scope, PyObject *context);
 void md_scope_leave(PyThreadState *ts, MdThread *t, MdScope *scope);
+/* Calls `callable` (vectorcall convention) in such a scope. */
+PyObject *md_scope_call(PyThreadState *ts, MdThread *t, PyObject *context, PyObject *callable, PyObject *const *args,
+                        size_t nargsf, PyObject *kwnames);
 
 /* Is the C stack, or the C recursion budget, nearly used up? Python calls made plain do not need either. */
 bool md_stack_low(PyThreadState *ts, MdThread *t);

@@ -107,6 +107,7 @@ def tensor_op(
     if not isinstance(target, str) and target not in OPERATORS:
         target = torch_functions.graph_target(target)[1]
     proxy = tx.graph.add_op(target, *proxies, tx.position(), bool(written), draws)
+    tx.note_operator()
     return itself if itself is not None else from_result(tx, name, proxy, result, guards)
 
 

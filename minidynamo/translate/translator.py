@@ -132,11 +132,12 @@ class InstructionTranslatorBase:
         return self.trace.inline(self, fn, args, kwargs)
 
     def tensor_op(self, target: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
-        before = self.graph.ops
-        result = tensor_ops.tensor_op(self, target, args, kwargs)
-        if self.graph.ops > before and self.trace.first_covered is None and self.covered():
+        return tensor_ops.tensor_op(self, target, args, kwargs)
+
+    def note_operator(self) -> None:
+        """An operator was added to the graph by the current instruction."""
+        if self.trace.first_covered is None and self.covered():
             self.trace.first_covered = self.trace.root_index
-        return result
 
     def mutates(self, tensor: Source) -> None:
         """The graph changes an input in place."""

@@ -74,8 +74,8 @@ static MdBinding bind_defaults(MdFlat *flat, PyFunctionObject *func, PyCodeObjec
     return MD_BOUND;
 }
 
-static MdBinding bind_general(MdFlat *flat, PyFunctionObject *func, PyCodeObject *code, PyObject *const *args,
-                              Py_ssize_t given, PyObject *kwnames)
+static MdBinding fill(MdFlat *flat, PyFunctionObject *func, PyCodeObject *code, PyObject *const *args, Py_ssize_t given,
+                      PyObject *kwnames)
 {
     Py_ssize_t named = (Py_ssize_t)code->co_argcount + code->co_kwonlyargcount;
     Py_ssize_t slot = named;
@@ -113,25 +113,13 @@ static MdBinding bind_general(MdFlat *flat, PyFunctionObject *func, PyCodeObject
     return bind_defaults(flat, func, code);
 }
 
-MdBinding md_bind(MdFlat *flat, PyFunctionObject *func, PyCodeObject *code, PyObject *const *args, size_t nargsf,
-                  PyObject *kwnames)
+MdBinding md_bind_general(MdFlat *flat, PyFunctionObject *func, PyCodeObject *code, PyObject *const *args,
+                          Py_ssize_t given, PyObject *kwnames)
 {
-    Py_ssize_t given = PyVectorcall_NARGS(nargsf);
-    Py_ssize_t count = md_flat_count(code);
-    if (MD_LIKELY(given == code->co_argcount && count == given
-                  && (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0))) {
-        if (md_flat_init(flat, count) < 0) {
-            return MD_BIND_ERROR;
-        }
-        for (Py_ssize_t i = 0; i < count; i++) {
-            flat->values[i] = args[i]; /* borrowed: the caller holds them during the call */
-        }
-        return MD_BOUND;
-    }
-    if (md_flat_init_owned(flat, count) < 0) {
+    if (md_flat_init_owned(flat, md_flat_count(code)) < 0) {
         return MD_BIND_ERROR;
     }
-    MdBinding outcome = bind_general(flat, func, code, args, given, kwnames);
+    MdBinding outcome = fill(flat, func, code, args, given, kwnames);
     if (outcome != MD_BOUND) {
         md_flat_free(flat);
     }

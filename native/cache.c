@@ -107,6 +107,17 @@ static MdEntry *first_after(MdCodeState *state, uint64_t serial)
     return entry;
 }
 
+/* The entry with this serial, else (also for 0) the first one. */
+static MdEntry *preferred(MdCodeState *state, uint64_t serial)
+{
+    MdEntry *head = state->head;
+    if (serial == 0 || head == NULL || head->serial == serial) {
+        return head;
+    }
+    MdEntry *entry = first_after(state, serial - 1);
+    return entry != NULL && entry->serial == serial ? entry : head;
+}
+
 /* 1: the guards hold, 0: they do not, -1: an exception that is no failure. The entry is pinned by the caller. */
 static int check(MdThread *t, MdEntry *entry, MdFlat *flat)
 {
@@ -148,32 +159,20 @@ MdOutcome md_cache_lookup(MdThread *t, MdCodeState *state, MdContext *context, M
 {
     flat->values[flat->count] = globals;
     flat->values[flat->count + 1] = closure != NULL ? closure : Py_None;
-    MdEntry *entry = state->head;
-    MdEntry *next;
-    uint64_t tried = 0;
-    if (prefer != 0 && entry != NULL && entry->serial != prefer) {
-        MdEntry *last = first_after(state, prefer - 1);
-        if (last != NULL && last->serial == prefer && serves(last, context)) {
-            MdOutcome outcome = try_entry(t, state, context, flat, last, &next);
-            if (outcome != MD_MISS) {
-                *found = last;
+    MdEntry *entry = preferred(state, prefer);
+    bool early = entry != state->head; /* it is tried out of turn, and not again in its turn */
+    uint64_t skipped = early ? prefer : 0;
+    while (entry != NULL) {
+        MdEntry *next = entry->next;
+        if ((early || entry->serial != skipped) && serves(entry, context)) {
+            MdOutcome outcome = try_entry(t, state, context, flat, entry, &next);
+            if (MD_LIKELY(outcome != MD_MISS)) {
+                *found = entry;
                 return outcome;
             }
-            tried = prefer;
-            entry = state->head;
         }
-    }
-    while (entry != NULL) {
-        if (entry->serial == tried || !serves(entry, context)) {
-            entry = entry->next;
-            continue;
-        }
-        MdOutcome outcome = try_entry(t, state, context, flat, entry, &next);
-        if (outcome != MD_MISS) {
-            *found = entry;
-            return outcome;
-        }
-        entry = next;
+        entry = early ? state->head : next;
+        early = false;
     }
     MD_COUNT(misses);
     return MD_MISS;

@@ -55,6 +55,12 @@ static inline Py_ssize_t md_flat_count(PyCodeObject *code)
            + ((code->co_flags & CO_VARKEYWORDS) != 0);
 }
 
+/* Are all flat arguments positional parameters? */
+static inline bool md_flat_is_positional(PyCodeObject *code)
+{
+    return code->co_kwonlyargcount == 0 && (code->co_flags & (CO_VARARGS | CO_VARKEYWORDS)) == 0;
+}
+
 /* Room for `count` values, which the caller fills with borrowed references. -1 with MemoryError. */
 static inline int md_flat_init(MdFlat *flat, Py_ssize_t count)
 {

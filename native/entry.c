@@ -78,7 +78,6 @@ MdEntry *md_entry_new(MdKey *key, PyObject *owner, PyObject *guarded)
     if (self == NULL) {
         return NULL;
     }
-    self->serial = ++serial;
     if ((self->code = (PyCodeObject *)required(guarded, "code", &PyCode_Type)) == NULL
         || (self->check_fn = required(guarded, "check_fn", NULL)) == NULL
         || (self->validity = (MdValidity *)required(guarded, "validity", &MdValidity_Type)) == NULL
@@ -98,6 +97,7 @@ MdEntry *md_entry_new(MdKey *key, PyObject *owner, PyObject *guarded)
     if (bind_handles(self) < 0 || make_direct(self, guarded) < 0) {
         goto failed;
     }
+    self->serial = ++serial; /* after the last line that may run Python code: entries are linked in this order */
     self->key = key;
     self->key_prev = key->last;
     if (key->last != NULL) {

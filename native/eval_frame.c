@@ -2,6 +2,7 @@
 #include "eval_frame.h"
 
 #include "bind.h"
+#include "direct.h"
 #include "evaluator.h"
 #include "stats.h"
 
@@ -186,9 +187,34 @@ static PyObject *run_called(const Call *c, MdEntry *entry)
     return result;
 }
 
+/* Runs a direct entry in place of the frame, which is given back, or runs itself if the graph fails. */
+static PyObject *run_direct(const Call *c, MdEntry *entry)
+{
+    MdFlat flat;
+    Py_ssize_t count = md_flat_count(c->code);
+    if (md_flat_init(&flat, count) < 0) {
+        return give_up(c);
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        flat.values[i] = md_frame_local(c->frame, i);
+    }
+    PyObject *result = md_direct_run(c->ts, c->t, entry, flat.values);
+    md_flat_free(&flat);
+    if (md_wants_rerun(entry, &result)) {
+        return md_report_rerun(c->ts, c->t, entry, run_off(c));
+    }
+    md_frame_discard(c->ts, c->frame);
+    return result;
+}
+
 /* Runs an entry (its reference is stolen: the pin) in the frame. */
 static PyObject *run_entry(const Call *c, MdEntry *entry)
 {
+    if (entry->direct != NULL && !md_profiling(c->ts)) {
+        PyObject *value = run_direct(c, entry);
+        Py_DECREF((PyObject *)entry);
+        return value;
+    }
     Again again;
     bool rerunnable = entry->rerunnable;
     if (rerunnable && again_hold(&again, c) < 0) {

@@ -207,25 +207,21 @@ static PyObject *call_bound(MdOptimized *self, PyObject *method, PyObject *const
     return result;
 }
 
-PyObject *md_optimized_call(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+/* Whatever is not a Python function with a context; kept out of line, so that the warm path saves no registers for it. */
+static __attribute__((noinline)) PyObject *call_other(MdOptimized *self, PyObject *const *args, size_t nargsf,
+                                                      PyObject *kwnames)
 {
-    MdOptimized *self = (MdOptimized *)op;
     PyObject *fn = self->fn;
     PyObject *context = (PyObject *)self->context;
-    if (MD_UNLIKELY(fn == NULL)) {
+    if (fn == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "minidynamo: this OptimizedFunction has been cleared by the collector");
         return NULL;
     }
-    if (MD_LIKELY(context != NULL)) {
-        if (MD_LIKELY(PyFunction_Check(fn))) {
-            return call_python(self, (PyFunctionObject *)fn, args, nargsf, kwnames);
-        }
-        if (Py_IS_TYPE(fn, &PyMethod_Type) && PyFunction_Check(PyMethod_GET_FUNCTION(fn))) {
-            return call_bound(self, fn, args, nargsf, kwnames);
-        }
-    }
-    else {
+    if (context == NULL) {
         MD_COUNT(calls_off);
+    }
+    else if (Py_IS_TYPE(fn, &PyMethod_Type) && PyFunction_Check(PyMethod_GET_FUNCTION(fn))) {
+        return call_bound(self, fn, args, nargsf, kwnames);
     }
     MdThread *t = &md_thread;
     if (t->busy != 0) {
@@ -238,4 +234,13 @@ PyObject *md_optimized_call(PyObject *op, PyObject *const *args, size_t nargsf, 
     PyObject *result = md_scope_call(PyThreadState_Get(), t, context, fn, args, nargsf, kwnames);
     Py_DECREF(fn);
     return result;
+}
+
+PyObject *md_optimized_call(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    MdOptimized *self = (MdOptimized *)op;
+    if (MD_LIKELY(self->context != NULL && self->fn != NULL && PyFunction_Check(self->fn))) {
+        return call_python(self, (PyFunctionObject *)self->fn, args, nargsf, kwnames);
+    }
+    return call_other(self, args, nargsf, kwnames);
 }

@@ -14,9 +14,6 @@ MD_TLS MdThread md_thread;
 #define MD_STACK_PER_UNIT 512
 /* The last part of the stack is left to plain Python, which needs none of it for its calls. */
 #define MD_STACK_RESERVE (512 * 1024)
-/* Fewer units than this: calls go on plain, and no more than all but these are collected from a loan. */
-#define MD_BUDGET_RESERVE 200
-
 /* The very last part: calls through C are refused there. */
 #define MD_STACK_LAST (128 * 1024)
 
@@ -41,7 +38,7 @@ static void find_marks(MdThread *t)
     pthread_attr_destroy(&attr);
 }
 
-int md_stack_check(MdThread *t)
+int md_stack_check_slow(MdThread *t)
 {
     find_marks(t);
     if (MD_UNLIKELY((char *)__builtin_frame_address(0) < t->stack_last)) {
@@ -49,12 +46,6 @@ int md_stack_check(MdThread *t)
         return -1;
     }
     return 0;
-}
-
-bool md_stack_low(PyThreadState *ts, MdThread *t)
-{
-    const int *budget = MD_C_BUDGET(ts);
-    return (budget != NULL && *budget < MD_BUDGET_RESERVE) || (char *)__builtin_frame_address(0) < t->stack_floor;
 }
 
 bool md_budget_lend(PyThreadState *ts, MdThread *t)

@@ -40,10 +40,25 @@ void md_scope_leave(PyThreadState *ts, MdThread *t, MdScope *scope);
 PyObject *md_scope_call(PyThreadState *ts, MdThread *t, PyObject *context, PyObject *callable, PyObject *const *args,
                         size_t nargsf, PyObject *kwnames);
 
+/* Fewer units of C recursion budget than this: calls go on plain, and no more than all but these are collected from a
+ * loan. */
+#define MD_BUDGET_RESERVE 200
+
 /* Is the C stack, or the C recursion budget, nearly used up? Python calls made plain do not need either. */
-bool md_stack_low(PyThreadState *ts, MdThread *t);
+static inline bool md_stack_low(PyThreadState *ts, MdThread *t)
+{
+    const int *budget = MD_C_BUDGET(ts);
+    return (budget != NULL && *budget < MD_BUDGET_RESERVE) || (char *)__builtin_frame_address(0) < t->stack_floor;
+}
+
+/* Asks where this thread's stack ends, if that is not known, and compares. */
+int md_stack_check_slow(MdThread *t);
 /* RecursionError (-1) where the C stack ends: 3.11 itself counts no C stack. */
-int md_stack_check(MdThread *t);
+static inline int md_stack_check(MdThread *t)
+{
+    bool enough = t->stack_last != NULL && (char *)__builtin_frame_address(0) >= t->stack_last;
+    return MD_LIKELY(enough) ? 0 : md_stack_check_slow(t);
+}
 /* Lends C recursion budget to this thread; false if it has a loan already or the version has no such budget. */
 bool md_budget_lend(PyThreadState *ts, MdThread *t);
 /* Takes it back, as far as the thread can spare it now; the rest stays lent until the next time. */

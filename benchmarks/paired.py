@@ -35,7 +35,9 @@ def _time(run: Callable[[int], None], count: int) -> float:
     return (time.perf_counter_ns() - start) / count
 
 
-def compare(a: Callable[[int], None], b: Callable[[int], None], count: int = 2000, pairs: int = 40) -> Difference:
+def compare(
+    a: Callable[[int], None], b: Callable[[int], None], count: int = 2000, pairs: int = 40
+) -> Difference:
     """Time `a(n)` against `b(n)`; each runs its subject n times. `count` calls a sample, `pairs` ABBA groups."""
     for run in (a, b):
         run(count)

@@ -35,7 +35,10 @@ def one_break(x: torch.Tensor) -> torch.Tensor:
     return y - 2
 
 
-PROGRAMS: dict[str, tuple[Callable[..., Any], int]] = {"x + 1": (one_op, 1), "10 arguments, 9 adds": (ten_arguments, 10)}
+PROGRAMS: dict[str, tuple[Callable[..., Any], int]] = {
+    "x + 1": (one_op, 1),
+    "10 arguments, 9 adds": (ten_arguments, 10),
+}
 
 
 def repeat(fn: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[int], None]:
@@ -47,7 +50,9 @@ def repeat(fn: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[int], Non
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pairs", type=int, default=40)
     parser.add_argument("--count", type=int, default=2000)
     options = parser.parse_args()
@@ -60,12 +65,18 @@ def main() -> int:
         optimized(*args)
         bare = repeat(graphs.graphs[0].forward, args)
         print(f"{name:24} A/A control    {compare(bare, bare, options.count, options.pairs)}")
-        print(f"{name:24} over bare graph{compare(bare, repeat(optimized, args), options.count, options.pairs)}")
-        print(f"{name:24} over eager     {compare(repeat(fn, args), repeat(optimized, args), options.count, options.pairs)}")
+        print(
+            f"{name:24} over bare graph{compare(bare, repeat(optimized, args), options.count, options.pairs)}"
+        )
+        print(
+            f"{name:24} over eager     {compare(repeat(fn, args), repeat(optimized, args), options.count, options.pairs)}"
+        )
     args = (torch.ones(4),)
     optimized = minidynamo.optimize("eager")(one_break)
     optimized(*args)
-    print(f"{'1 graph break':24} over eager     {compare(repeat(one_break, args), repeat(optimized, args), options.count, options.pairs)}")
+    print(
+        f"{'1 graph break':24} over eager     {compare(repeat(one_break, args), repeat(optimized, args), options.count, options.pairs)}"
+    )
     return 0
 
 

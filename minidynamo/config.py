@@ -1,7 +1,6 @@
 """Typed options. `config.NAME = value` checks name and type; `with config.patch(NAME=value):` restores on exit.
 
 The module object itself is the configuration: `from minidynamo import config; config.cache_size_limit = 16`.
-`config.hot` hands the values to code that reads them often.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import sys
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +133,11 @@ def _checked(name: str, value: Any) -> Any:
             f"minidynamo.config.{name} takes one of {', '.join(map(repr, option.choices))}, not {value!r}"
         )
     return value
+
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
 
 
 _values: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}

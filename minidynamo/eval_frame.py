@@ -108,11 +108,9 @@ class Optimizer(OptimizeContext):
         if isinstance(fn, (classmethod, staticmethod)):
             return type(fn)(OptimizedFunction(fn.__func__, self))
         if isinstance(fn, property):
-            parts = (
-                OptimizedFunction(part, self) if part is not None else None
-                for part in (fn.fget, fn.fset, fn.fdel)
-            )
-            return property(*parts, doc=fn.__doc__)
+            parts = {name: getattr(fn, name) for name in ("fget", "fset", "fdel")}
+            wrapped = {k: part and OptimizedFunction(part, self) for k, part in parts.items()}
+            return property(**wrapped, doc=fn.__doc__)
         return OptimizedFunction(fn, self)
 
     def _skip_generator(self, code: types.CodeType) -> None:

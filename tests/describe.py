@@ -16,7 +16,17 @@ import torch
 
 from minidynamo.static_access import instance_dict
 
-ATOMS = (type(None), bool, str, bytes, type(Ellipsis), torch.dtype, torch.device, torch.layout, torch.memory_format)
+ATOMS = (
+    type(None),
+    bool,
+    str,
+    bytes,
+    type(Ellipsis),
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+)
 
 
 class Describer:
@@ -113,8 +123,20 @@ def _object(describer: Describer, value: Any) -> Any:
 def _tensor(describer: Describer, value: torch.Tensor) -> Any:
     """Everything but the address: the data bit for bit (nan is nan), the layout, autograd's view of it."""
     plain = value.detach()
-    facts: list[Any] = [type(value).__name__, str(value.dtype), str(value.device), tuple(value.shape), str(value.layout)]
-    facts += [value.requires_grad, value.is_leaf, type(value.grad_fn).__name__, value.is_conj(), value.is_neg()]
+    facts: list[Any] = [
+        type(value).__name__,
+        str(value.dtype),
+        str(value.device),
+        tuple(value.shape),
+        str(value.layout),
+    ]
+    facts += [
+        value.requires_grad,
+        value.is_leaf,
+        type(value.grad_fn).__name__,
+        value.is_conj(),
+        value.is_neg(),
+    ]
     if value.layout is torch.strided and value.device.type != "meta":
         facts += [value.stride(), value.storage_offset(), describer.storage(value)]
         facts.append([_number(x) for x in plain.resolve_conj().resolve_neg().reshape(-1).tolist()])
@@ -143,7 +165,8 @@ TABLE: dict[type, Callable[[Describer, Any], Any]] = {
     types.MethodType: _method,
     types.CodeType: lambda d, v: ("code", v.co_qualname, v.co_firstlineno),
     **dict.fromkeys(
-        map(type, (iter(()), iter([]), iter(range(0)), iter(""), reversed([]), enumerate(()), zip())), _iterator
+        map(type, (iter(()), iter([]), iter(range(0)), iter(""), reversed([]), enumerate(()), zip())),
+        _iterator,
     ),
 }
 

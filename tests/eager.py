@@ -35,8 +35,11 @@ PRELUDE = {"torch": torch, "minidynamo": minidynamo, "F": torch.nn.functional}
 def T(*shape: int, **options: Any) -> torch.Tensor:
     """A tensor with distinct values: 1, 2, 3, ..."""
     count = torch.Size(shape).numel()
-    return torch.arange(1.0, count + 1).reshape(shape).to(options.pop("dtype", torch.float32)).requires_grad_(
-        options.pop("requires_grad", False)
+    return (
+        torch.arange(1.0, count + 1)
+        .reshape(shape)
+        .to(options.pop("dtype", torch.float32))
+        .requires_grad_(options.pop("requires_grad", False))
     )
 
 
@@ -62,7 +65,10 @@ class Module:
         return {
             name: value
             for name, value in sorted(self.names.items())
-            if name not in PRELUDE and not name.startswith("__") and not callable(value) and not inspect.ismodule(value)
+            if name not in PRELUDE
+            and not name.startswith("__")
+            and not callable(value)
+            and not inspect.ismodule(value)
         }
 
 
@@ -194,8 +200,6 @@ def text_of(fn: Callable[..., Any]) -> str:
     """The source of a function, named `f`, as a program."""
     text = textwrap.dedent(inspect.getsource(fn))
     return text.replace(f"def {fn.__name__}(", "def f(", 1)
-
-
 
 
 @dataclass

@@ -15,7 +15,9 @@ def test_unknown_option_without_neighbour_lists_all():
         config.zzz  # noqa: B018
 
 
-@pytest.mark.parametrize(("name", "value"), [("cache_size_limit", "8"), ("suppress_errors", 1), ("internal_errors", True)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("cache_size_limit", "8"), ("suppress_errors", 1), ("internal_errors", True)]
+)
 def test_type_is_checked(name, value):
     with pytest.raises(TypeError, match=f"minidynamo.config.{name} takes"):
         setattr(config, name, value)

@@ -157,7 +157,9 @@ def test_pickle_and_deepcopy():
     assert copy.deepcopy(module_level) is module_level
 
 
-@pytest.mark.parametrize("call", [lambda f: f(X, 2), lambda f: f(x=X, n=2), lambda f: f(X, n=2), lambda f: f(n=2, x=X)])
+@pytest.mark.parametrize(
+    "call", [lambda f: f(X, 2), lambda f: f(x=X, n=2), lambda f: f(X, n=2), lambda f: f(n=2, x=X)]
+)
 def test_all_ways_to_pass_arguments_hit_one_entry(call):
     counter = CompileCounter()
 
@@ -240,7 +242,9 @@ def test_past_the_limit_entries_are_still_used_and_one_warning_names_the_guard()
 
     with minidynamo.config.patch(cache_size_limit=2):
         f(X, 0), f(X, 1)
-        with pytest.warns(minidynamo.exc.MinidynamoWarning, match="argument n kept changing: 0, 1, 2") as told:
+        with pytest.warns(
+            minidynamo.exc.MinidynamoWarning, match="argument n kept changing: 0, 1, 2"
+        ) as told:
             assert torch.equal(f(X, 2), X + 2)
             assert torch.equal(f(X, 3), X + 3)
         assert len(told) == 1 and "n == 1" in str(told[0].message)
@@ -344,13 +348,18 @@ def failing(gm, inputs):
 
 
 def test_backend_that_raises():
-    with pytest.raises(minidynamo.exc.BackendCompilerFailed, match="'failing' raised ValueError: no such instruction") as e:
+    with pytest.raises(
+        minidynamo.exc.BackendCompilerFailed, match="'failing' raised ValueError: no such instruction"
+    ) as e:
         minidynamo.optimize(failing)(add_one)(X)
     assert isinstance(e.value.__cause__, ValueError)
 
 
 def test_suppressed_backend_error_runs_plain_with_a_warning():
-    with minidynamo.config.patch(suppress_errors=True), pytest.warns(minidynamo.exc.MinidynamoWarning, match="failing"):
+    with (
+        minidynamo.config.patch(suppress_errors=True),
+        pytest.warns(minidynamo.exc.MinidynamoWarning, match="failing"),
+    ):
         assert torch.equal(minidynamo.optimize(failing)(lambda x: x + 1)(X), X + 1)
 
 
@@ -425,7 +434,7 @@ def test_example_inputs_are_the_real_tensors_in_placeholder_order():
 
     y = torch.ones(4)
     minidynamo.optimize(backend)(lambda x, y: y * 2 + x)(X, y)
-    (inputs, names), = seen
+    ((inputs, names),) = seen
     assert inputs[0] is y and inputs[1] is X and names == ["y", "x"]
 
 

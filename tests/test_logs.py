@@ -62,10 +62,15 @@ def test_unknown_topic_names_the_nearest():
         logs.set_logs("recompile")
 
 
-@pytest.mark.parametrize(("value", "text"), [("breaks,guards", "guards]"), ("guard", "did you mean 'guards'")])
+@pytest.mark.parametrize(
+    ("value", "text"), [("breaks,guards", "guards]"), ("guard", "did you mean 'guards'")]
+)
 def test_environment(value, text):
     env = {"MINIDYNAMO_LOG": value}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env={**__import__("os").environ, **env}
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        env={**__import__("os").environ, **env},
     )
     assert done.returncode == 0 and text in done.stderr and done.stdout == ""

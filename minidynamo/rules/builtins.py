@@ -13,7 +13,7 @@ from ..reasons import OPAQUE_VALUE, PRINT, TENSOR_DATA, UNSUPPORTED_CALL
 from ..sources import TypeSource
 from ..static_access import is_subtype, type_lookup
 from ..variables import protocol
-from ..variables.base import VariableTracker
+from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import BINARY, COMPARE, INPLACE, UNARY, ConstantVariable
 from ..variables.functions import BuiltinVariable
 from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable, TupleVariable
@@ -50,7 +50,7 @@ def positional(name: str, least: int, most: int) -> Callable[[Callable[..., Vari
     """A rule without keywords, of `least` to `most` arguments; other calls are left to plain Python."""
 
     def decorate(fn: Callable[..., VariableTracker]) -> Rule:
-        def checked(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+        def checked(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
             if kwargs or not least <= len(args) <= most:
                 tx.unsupported(UNSUPPORTED_CALL, name=f"{name} with these arguments")
             return fn(tx, *[a.realize(tx) for a in args])
@@ -64,7 +64,7 @@ def constant(value: Any, *made_from: VariableTracker) -> ConstantVariable:
     return ConstantVariable(value, guards=VariableTracker.propagate(*made_from))
 
 
-def items_of(tx: Any, name: str, value: VariableTracker) -> list[VariableTracker]:
+def items_of(tx: Tracing, name: str, value: VariableTracker) -> list[VariableTracker]:
     """The items of anything that can be iterated while tracing."""
     value = value.realize(tx)
     known = value.sequence_items(tx)
@@ -80,13 +80,13 @@ def items_of(tx: Any, name: str, value: VariableTracker) -> list[VariableTracker
 
 @rule(len)
 @positional("len", 1, 1)
-def _len(tx: Any, value: VariableTracker) -> VariableTracker:
+def _len(tx: Tracing, value: VariableTracker) -> VariableTracker:
     return constant(value.slot_len(tx), value)
 
 
 @rule(range)
 @positional("range", 1, 3)
-def _range(tx: Any, *bounds: VariableTracker) -> VariableTracker:
+def _range(tx: Tracing, *bounds: VariableTracker) -> VariableTracker:
     values = [b.as_python_constant() for b in bounds if b.is_python_constant()]
     if len(values) < len(bounds):
         tx.unsupported(UNSUPPORTED_CALL, name="range of values that are not known")
@@ -98,7 +98,7 @@ def _range(tx: Any, *bounds: VariableTracker) -> VariableTracker:
 
 @rule(isinstance)
 @positional("isinstance", 2, 2)
-def _isinstance(tx: Any, value: VariableTracker, classes: VariableTracker) -> VariableTracker:
+def _isinstance(tx: Tracing, value: VariableTracker, classes: VariableTracker) -> VariableTracker:
     """CPython: object_isinstance, for classes whose metaclass does not override `__instancecheck__`."""
     flat = _classes(tx, classes)
     tp = protocol.known_type(value)
@@ -119,7 +119,7 @@ def _plain_check(cls: type) -> bool:
     return type(cls) in _PLAIN_METATYPES
 
 
-def _classes(tx: Any, value: VariableTracker) -> list[type]:
+def _classes(tx: Tracing, value: VariableTracker) -> list[type]:
     value = value.realize(tx)
     if isinstance(value, BuiltinVariable) and isinstance(value.fn, type):
         return [value.fn]
@@ -130,7 +130,7 @@ def _classes(tx: Any, value: VariableTracker) -> list[type]:
 
 @rule(type)
 @positional("type", 1, 1)
-def _type(tx: Any, value: VariableTracker) -> VariableTracker:
+def _type(tx: Tracing, value: VariableTracker) -> VariableTracker:
     tp = protocol.known_type(value)
     if tp is None:
         tx.unsupported(OPAQUE_VALUE, operation="type()", type=value.type_name())
@@ -139,20 +139,20 @@ def _type(tx: Any, value: VariableTracker) -> VariableTracker:
 
 
 @rule(print)
-def _print(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+def _print(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
     tx.unsupported(PRINT)
 
 
 @rule(abs)
 @positional("abs", 1, 1)
-def _abs(tx: Any, value: VariableTracker) -> VariableTracker:
+def _abs(tx: Tracing, value: VariableTracker) -> VariableTracker:
     if isinstance(value, TensorVariable):
         return tx.tensor_op(abs, [value], {})
     tx.unsupported(OPAQUE_VALUE, operation="abs()", type=value.type_name())
 
 
 @rule(float, int, complex)
-def _number(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+def _number(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
     """Constants are folded before; what is left needs a tensor's data or the value's own methods."""
     if args and isinstance(args[0].realize(tx), TensorVariable):
         tx.unsupported(TENSOR_DATA, name="conversion of a tensor to a Python number")
@@ -161,13 +161,13 @@ def _number(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> Variable
 
 @rule(bool)
 @positional("bool", 0, 1)
-def _bool(tx: Any, *value: VariableTracker) -> VariableTracker:
+def _bool(tx: Tracing, *value: VariableTracker) -> VariableTracker:
     return constant(protocol.truth(tx, value[0]) if value else False, *value)
 
 
 def _make_sequence(made: type[SequenceVariable], name: str) -> Rule:
     @positional(name, 0, 1)
-    def build(tx: Any, *values: VariableTracker) -> VariableTracker:
+    def build(tx: Tracing, *values: VariableTracker) -> VariableTracker:
         if not values:
             return made([])
         if type(values[0]) is made and made is TupleVariable:
@@ -183,7 +183,7 @@ rule(list)(_make_sequence(ListVariable, "list"))
 
 @rule(getattr)
 @positional("getattr", 2, 2)
-def _getattr(tx: Any, owner: VariableTracker, name: VariableTracker) -> VariableTracker:
+def _getattr(tx: Tracing, owner: VariableTracker, name: VariableTracker) -> VariableTracker:
     if name.is_python_constant() and type(name.as_python_constant()) is str:
         return protocol.getattr_(tx, owner, name.as_python_constant())
     tx.unsupported(UNSUPPORTED_CALL, name="getattr with a name that is not known")
@@ -191,7 +191,7 @@ def _getattr(tx: Any, owner: VariableTracker, name: VariableTracker) -> Variable
 
 @rule(callable)
 @positional("callable", 1, 1)
-def _callable(tx: Any, value: VariableTracker) -> VariableTracker:
+def _callable(tx: Tracing, value: VariableTracker) -> VariableTracker:
     tp = protocol.known_type(value)
     if tp is None:
         tx.unsupported(OPAQUE_VALUE, operation="callable()", type=value.type_name())
@@ -204,8 +204,8 @@ def _operator_rules() -> None:
         rule(fn)(positional(fn.__name__, 2, 2)(lambda tx, a, b, s=symbol: protocol.binary_op(tx, s, a, b)))
     for symbol, fn in COMPARE.items():
         rule(fn)(positional(fn.__name__, 2, 2)(lambda tx, a, b, s=symbol: protocol.compare_op(tx, s, a, b)))
-    for symbol, fn in UNARY.items():
-        rule(fn)(positional(fn.__name__, 1, 1)(lambda tx, a, s=symbol: a.slot_unary(tx, s)))
+    for symbol, unary in UNARY.items():
+        rule(unary)(positional(unary.__name__, 1, 1)(lambda tx, a, s=symbol: a.slot_unary(tx, s)))
     rule(operator.getitem)(positional("getitem", 2, 2)(lambda tx, a, b: protocol.getitem(tx, a, b)))
     rule(operator.truth)(positional("truth", 1, 1)(lambda tx, a: constant(protocol.truth(tx, a), a)))
 

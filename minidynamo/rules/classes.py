@@ -7,7 +7,7 @@ from typing import Any
 
 from ..reasons import UNSUPPORTED_CALL
 from ..static_access import type_lookup
-from ..variables.base import VariableTracker
+from ..variables.base import Tracing, VariableTracker
 from ..variables.dicts import DictVariable, from_names
 from ..variables.functions import BuiltinVariable
 from ..variables.sequences import NONE
@@ -30,7 +30,7 @@ def may_instantiate(cls: Any) -> bool:
 
 
 def instantiate(
-    tx: Any, fn: BuiltinVariable, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    tx: Tracing, fn: BuiltinVariable, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
 ) -> VariableTracker:
     """CPython: type_call."""
     made = NewObjectVariable(fn.fn, fn)
@@ -43,14 +43,14 @@ def instantiate(
 
 
 @rule(object.__init__)
-def _object_init(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+def _object_init(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
     if len(args) != 1 or kwargs:
         tx.unsupported(UNSUPPORTED_CALL, name="object.__init__ with arguments")
     return NONE
 
 
 @rule(dict)
-def _dict(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+def _dict(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
     made = from_names(tx, {}) if args else from_names(tx, kwargs)
     if len(args) > 1 or args and not isinstance(args[0].realize(tx), DictVariable):
         tx.unsupported(UNSUPPORTED_CALL, name="dict with these arguments")
@@ -60,7 +60,7 @@ def _dict(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTr
 
 
 @rule(super)
-def _super(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+def _super(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
     """CPython: super_init. Without arguments: the cell `__class__` and the first argument of the frame."""
     if kwargs or len(args) not in (0, 2):
         tx.unsupported(UNSUPPORTED_CALL, name="super with these arguments")
@@ -72,6 +72,10 @@ def _super(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableT
             tx.unsupported(UNSUPPORTED_CALL, name="super without a class or first argument")
         args = [tx.read_cell(cell), first]
     cls, owner = (a.realize(tx) for a in args)
-    if not isinstance(cls, BuiltinVariable) or not isinstance(cls.fn, type) or not isinstance(owner, UserObject):
+    if (
+        not isinstance(cls, BuiltinVariable)
+        or not isinstance(cls.fn, type)
+        or not isinstance(owner, UserObject)
+    ):
         tx.unsupported(UNSUPPORTED_CALL, name="super of something that is not followed")
     return SuperVariable(cls, owner)

@@ -9,22 +9,22 @@ import torch
 
 from ..markers import graph_break, is_compiling
 from ..reasons import EXPLICIT_BREAK
-from ..variables.base import VariableTracker
+from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable
 from .builtins import positional
 
 
-def _break(tx: Any) -> VariableTracker:
+def _break(tx: Tracing) -> VariableTracker:
     tx.unsupported(EXPLICIT_BREAK)
 
 
-def _true(tx: Any) -> VariableTracker:
+def _true(tx: Tracing) -> VariableTracker:
     """Captured code differs from plain Python here on purpose."""
     tx.trace.comparable = False
     return ConstantVariable(True)
 
 
-def _grad_enabled(tx: Any) -> VariableTracker:
+def _grad_enabled(tx: Tracing) -> VariableTracker:
     """Follows from the GLOBAL_STATE guard that every capture with this call carries."""
     tx.guard_global_state()
     return ConstantVariable(tx.grad_mode)

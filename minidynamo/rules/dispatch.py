@@ -6,7 +6,7 @@ from typing import Any
 
 from ..reasons import UNSUPPORTED_CALL
 from ..static_access import static_attr
-from ..variables.base import VariableTracker
+from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import fold
 from ..variables.functions import BuiltinVariable, TorchFunctionVariable
 from ..variables.sequences import RangeVariable, SequenceVariable
@@ -15,7 +15,7 @@ from .builtins import PURE, RULES
 
 
 def call(
-    tx: Any, fn: BuiltinVariable, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    tx: Tracing, fn: BuiltinVariable, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
 ) -> VariableTracker:
     """Call the builtin or torch function `fn`. Breaks the graph when nothing in the order applies."""
     target = fn.fn
@@ -37,7 +37,8 @@ def call(
 
 def _hashable(target: Any) -> bool:
     """Only identity-hashed callables are looked up: hashing anything else could run user code."""
-    return type(target).__hash__ in (object.__hash__, type.__hash__) or type(target).__module__ == "builtins"
+    found: Any = type(target).__hash__
+    return found in (object.__hash__, type.__hash__) or type(target).__module__ == "builtins"
 
 
 def _aliases(value: VariableTracker) -> bool:

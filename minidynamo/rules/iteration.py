@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL
 from ..variables import protocol
 from ..variables.adaptors import EnumerateVariable, FilterVariable, MapVariable, ReversedVariable, ZipVariable
-from ..variables.base import VariableTracker
+from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable, fold
 from ..variables.iterators import RangeIteratorVariable
 from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable
@@ -16,22 +14,24 @@ from .builtins import Args, items_of, positional, rule
 
 @rule(enumerate)
 @positional("enumerate", 1, 2)
-def _enumerate(tx: Any, value: VariableTracker, *start: VariableTracker) -> VariableTracker:
-    first = start[0].as_python_constant() if start and start[0].is_python_constant() else 0 if not start else None
+def _enumerate(tx: Tracing, value: VariableTracker, *start: VariableTracker) -> VariableTracker:
+    first = (
+        start[0].as_python_constant() if start and start[0].is_python_constant() else 0 if not start else None
+    )
     if type(first) is not int:
         tx.unsupported(UNSUPPORTED_CALL, name="enumerate with a start that is not a plain int")
     return EnumerateVariable(protocol.iterate(tx, value), first)
 
 
 @rule(zip)
-def _zip(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+def _zip(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
     if kwargs:
         tx.unsupported(UNSUPPORTED_CALL, name="zip with keywords")
     return ZipVariable(tuple(protocol.iterate(tx, a) for a in args))
 
 
 @rule(map)
-def _map(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+def _map(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
     if kwargs or len(args) < 2:
         tx.unsupported(UNSUPPORTED_CALL, name="map with these arguments")
     return MapVariable(args[0].realize(tx), tuple(protocol.iterate(tx, a) for a in args[1:]))
@@ -39,13 +39,13 @@ def _map(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTra
 
 @rule(filter)
 @positional("filter", 2, 2)
-def _filter(tx: Any, fn: VariableTracker, value: VariableTracker) -> VariableTracker:
+def _filter(tx: Tracing, fn: VariableTracker, value: VariableTracker) -> VariableTracker:
     return FilterVariable(fn, protocol.iterate(tx, value))
 
 
 @rule(reversed)
 @positional("reversed", 1, 1)
-def _reversed(tx: Any, value: VariableTracker) -> VariableTracker:
+def _reversed(tx: Tracing, value: VariableTracker) -> VariableTracker:
     if isinstance(value, RangeVariable):
         return RangeIteratorVariable(value.value[::-1], value.guards)
     if not isinstance(value, SequenceVariable):
@@ -55,17 +55,17 @@ def _reversed(tx: Any, value: VariableTracker) -> VariableTracker:
 
 @rule(any)
 @positional("any", 1, 1)
-def _any(tx: Any, values: VariableTracker) -> VariableTracker:
+def _any(tx: Tracing, values: VariableTracker) -> VariableTracker:
     return ConstantVariable(_first(tx, values, True))
 
 
 @rule(all)
 @positional("all", 1, 1)
-def _all(tx: Any, values: VariableTracker) -> VariableTracker:
+def _all(tx: Tracing, values: VariableTracker) -> VariableTracker:
     return ConstantVariable(not _first(tx, values, False))
 
 
-def _first(tx: Any, values: VariableTracker, wanted: bool) -> bool:
+def _first(tx: Tracing, values: VariableTracker, wanted: bool) -> bool:
     """Whether an item of that truth is met; iteration stops at it."""
     iterator = protocol.iterate(tx, values)
     while (item := iterator.slot_next(tx)) is not None:
@@ -77,13 +77,13 @@ def _first(tx: Any, values: VariableTracker, wanted: bool) -> bool:
 
 @rule(iter)
 @positional("iter", 1, 1)
-def _iter(tx: Any, value: VariableTracker) -> VariableTracker:
+def _iter(tx: Tracing, value: VariableTracker) -> VariableTracker:
     return protocol.iterate(tx, value)
 
 
 @rule(next)
 @positional("next", 1, 2)
-def _next(tx: Any, iterator: VariableTracker, *default: VariableTracker) -> VariableTracker:
+def _next(tx: Tracing, iterator: VariableTracker, *default: VariableTracker) -> VariableTracker:
     item = iterator.slot_next(tx)
     if item is not None:
         return item
@@ -94,7 +94,7 @@ def _next(tx: Any, iterator: VariableTracker, *default: VariableTracker) -> Vari
 
 @rule(sum)
 @positional("sum", 1, 2)
-def _sum(tx: Any, values: VariableTracker, *start: VariableTracker) -> VariableTracker:
+def _sum(tx: Tracing, values: VariableTracker, *start: VariableTracker) -> VariableTracker:
     """CPython: builtin_sum_impl, which adds from the left with `+`; runs of numbers at the beginning are added in a way of their own
     (from 3.12 on floats with compensation), so they are left to the real one."""
     items = items_of(tx, "sum", values)
@@ -111,14 +111,14 @@ def _sum(tx: Any, values: VariableTracker, *start: VariableTracker) -> VariableT
 
 
 @rule(sorted)
-def _sorted(tx: Any, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+def _sorted(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
     """CPython: list.sort, when the keys are constants. Keys are worked out first, from the left."""
     key, reverse = kwargs.get("key"), kwargs.get("reverse", ConstantVariable(False)).realize(tx)
     if len(args) != 1 or not kwargs.keys() <= {"key", "reverse"} or not reverse.is_python_constant():
         tx.unsupported(UNSUPPORTED_CALL, name="sorted with these arguments")
     items = items_of(tx, "sorted", args[0])
-    plain = key is None or key.realize(tx).python_type() is type(None)
-    keys = [(item if plain else tx.call(key, [item], {})).realize(tx) for item in items]
+    by = None if key is None or key.realize(tx).python_type() is type(None) else key
+    keys = [(item if by is None else tx.call(by, [item], {})).realize(tx) for item in items]
     if not all(k.is_python_constant() for k in keys):
         tx.unsupported(UNSUPPORTED_CALL, name="sorted by values that are not known")
     values = [k.as_python_constant() for k in keys]

@@ -20,7 +20,7 @@ from ..reasons import (
     UNSUPPORTED_CALL,
     Reason,
 )
-from ..variables.base import Provenance, VariableTracker
+from ..variables.base import Provenance, Tracing, VariableTracker
 from ..variables.constant import BINARY, COMPARE, CONSTANT_TYPES, INPLACE, UNARY, ConstantVariable
 from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVariable, TupleVariable
 from ..variables.structseq import StructSequenceVariable
@@ -70,7 +70,10 @@ def kind_of(target: Callable[..., Any] | str) -> TorchKind | None:
 
 
 def tensor_op(
-    tx: Any, target: Callable[..., Any] | str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    tx: Tracing,
+    target: Callable[..., Any] | str,
+    args: list[VariableTracker],
+    kwargs: dict[str, VariableTracker],
 ) -> VariableTracker:
     """Add one operator to the graph. Breaks the graph when it needs data, would fail, or reaches outside of the graph."""
     tx.guard_global_state()
@@ -85,7 +88,10 @@ def tensor_op(
         tx.unsupported(CALL_ARGUMENTS, name=name, detail="out=")
     operands = (*args, *kwargs.values())
     try:
-        proxies = tuple(a.as_python_proxy() for a in args), {k: v.as_python_proxy() for k, v in kwargs.items()}
+        proxies = (
+            tuple(a.as_python_proxy() for a in args),
+            {k: v.as_python_proxy() for k, v in kwargs.items()},
+        )
         metas = tuple(a.as_meta() for a in args), {k: v.as_meta() for k, v in kwargs.items()}
     except TypeError as error:
         tx.unsupported(CALL_ARGUMENTS, name=name, detail=str(error))
@@ -128,7 +134,7 @@ def _tensors(operands: Iterable[VariableTracker]) -> Iterator[TensorVariable]:
             yield from _tensors(operand.items)
 
 
-def realized(tx: Any, tracker: VariableTracker) -> VariableTracker:
+def realized(tx: Tracing, tracker: VariableTracker) -> VariableTracker:
     """Look at a value and, for a sequence, at everything in it."""
     tracker = tracker.realize(tx)
     if isinstance(tracker, SequenceVariable):
@@ -136,7 +142,9 @@ def realized(tx: Any, tracker: VariableTracker) -> VariableTracker:
     return tracker
 
 
-def _infer(tx: Any, name: str, target: Callable[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _infer(
+    tx: Tracing, name: str, target: Callable[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     op = ("method", target) if isinstance(target, str) else target
     try:
         result = meta.infer(op, args, kwargs, tx.grad_mode)
@@ -157,7 +165,7 @@ def _holds_tensor(result: Any) -> bool:
     return isinstance(result, TensorMeta)
 
 
-def from_constant(tx: Any, name: str, value: Any, guards: Provenance) -> VariableTracker:
+def from_constant(tx: Tracing, name: str, value: Any, guards: Provenance) -> VariableTracker:
     """A result that follows from metadata alone."""
     if type(value) in CONSTANT_TYPES:
         return ConstantVariable(value, guards=guards)
@@ -167,10 +175,16 @@ def from_constant(tx: Any, name: str, value: Any, guards: Provenance) -> Variabl
     return made([from_constant(tx, name, item, guards) for item in value], guards=guards)
 
 
-SEQUENCES: dict[type, type[SequenceVariable]] = {tuple: TupleVariable, list: ListVariable, torch.Size: SizeVariable}
+SEQUENCES: dict[type, type[SequenceVariable]] = {
+    tuple: TupleVariable,
+    list: ListVariable,
+    torch.Size: SizeVariable,
+}
 
 
-def from_result(tx: Any, name: str, proxy: torch.fx.Proxy, result: Any, guards: Provenance) -> VariableTracker:
+def from_result(
+    tx: Tracing, name: str, proxy: torch.fx.Proxy, result: Any, guards: Provenance
+) -> VariableTracker:
     """Trackers for an operator's result: a tensor, or a structure whose leaves are picked out by getitem nodes."""
     if isinstance(result, TensorMeta):
         return TensorVariable(proxy, result, guards=guards)
@@ -178,7 +192,9 @@ def from_result(tx: Any, name: str, proxy: torch.fx.Proxy, result: Any, guards: 
         return NONE
     if isinstance(result, (tuple, list)):
         items = [
-            from_result(tx, name, tx.graph.add_op(operator.getitem, (proxy.node, i), {}, tx.position()), item, guards)
+            from_result(
+                tx, name, tx.graph.add_op(operator.getitem, (proxy.node, i), {}, tx.position()), item, guards
+            )
             for i, item in enumerate(result)
         ]
         made = SEQUENCES.get(type(result))

@@ -34,7 +34,9 @@ LIBRARIES = (
     Library("minidynamo", lambda file: file.startswith(_PACKAGE) and not file.startswith(_POLYFILLS)),
     Library("torch", lambda file: file.startswith(_TORCH)),
     Library("importlib and other frozen modules", lambda file: file.startswith("<frozen ")),
-    Library("the standard library", lambda file: file.startswith(_STDLIB) and not file.startswith(_INSTALLED)),
+    Library(
+        "the standard library", lambda file: file.startswith(_STDLIB) and not file.startswith(_INSTALLED)
+    ),
 )
 
 

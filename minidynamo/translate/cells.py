@@ -33,7 +33,9 @@ class OutsideCell(Cell):
         """An effect. Breaks the graph when another way leads to a cell that may be this one."""
         for other in tx.trace.outside_cells:
             if other is not self and (other.cell is self.cell or other.name == self.name):
-                tx.unsupported(STORE, operation="assignment", what=f"the outer variable {self.name!r}, known in two ways")
+                tx.unsupported(
+                    STORE, operation="assignment", what=f"the outer variable {self.name!r}, known in two ways"
+                )
         if self.holder is None:
             tx.effect("STORE_DEREF", self.name, value)
         else:

@@ -10,8 +10,8 @@ from ..reasons import GENERATOR_CALL, INLINE_DEPTH
 from ..rules.trace_rules import GENERATOR, GENERATOR_LIKE
 from ..sources import AttrSource, CellSource, GlobalsSource, ItemSource
 from ..variables.base import VariableTracker
-from ..variables.generators import GeneratorVariable
 from ..variables.functions import Cell, FunctionVariable, InnerFunctionVariable, UserFunctionVariable
+from ..variables.generators import GeneratorVariable
 from .scope import FunctionScope, Scope
 from .translator import InstructionTranslatorBase
 
@@ -67,7 +67,9 @@ def _scope(tx: InstructionTranslatorBase, fn: FunctionVariable) -> Scope:
     assert isinstance(fn, UserFunctionVariable)
     frame = tx.trace.frame
     if fn.fn.__globals__ is frame.globals:
-        tx.install(make_guard(AttrSource(fn.source, "__globals__"), GuardBuilder.DUPLICATE_INPUT, GlobalsSource()))
+        tx.install(
+            make_guard(AttrSource(fn.source, "__globals__"), GuardBuilder.DUPLICATE_INPUT, GlobalsSource())
+        )
         return Scope(frame.globals, frame.builtins)
     return FunctionScope(fn.source, fn.fn.__globals__, fn.fn.__builtins__)
 
@@ -79,7 +81,11 @@ def _closure(tx: InstructionTranslatorBase, fn: FunctionVariable) -> dict[str, C
     assert isinstance(fn, UserFunctionVariable)
     return {
         name: tx.trace.outside_cell(
-            tx, name, cell, CellSource(fn.source, index), ItemSource(AttrSource(fn.source, "__closure__"), index)
+            tx,
+            name,
+            cell,
+            CellSource(fn.source, index),
+            ItemSource(AttrSource(fn.source, "__closure__"), index),
         )
         for index, (name, cell) in enumerate(zip(fn.fn.__code__.co_freevars, fn.fn.__closure__ or ()))
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import pdb
+import pdb  # noqa: T100
 import sys
 import types
 from collections.abc import Iterable

@@ -24,7 +24,9 @@ class Reached:
         while waiting:
             self._visit(waiting.pop(0), (), waiting)
 
-    def _visit(self, tracker: VariableTracker, above: tuple[int, ...], waiting: list[VariableTracker]) -> None:
+    def _visit(
+        self, tracker: VariableTracker, above: tuple[int, ...], waiting: list[VariableTracker]
+    ) -> None:
         while isinstance(tracker, LazyVariable) and tracker.real is not None:
             tracker = tracker.real
         key = id(tracker)

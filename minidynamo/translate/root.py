@@ -50,7 +50,9 @@ from .translator import InstructionTranslatorBase
 Count = Any
 PLAIN_OPS: dict[str, tuple[Count, Count]] = {
     **dict.fromkeys(("BINARY_OP", "COMPARE_OP", "CONTAINS_OP", "IS_OP", "BINARY_SUBSCR"), (2, 1)),
-    **dict.fromkeys(("UNARY_NEGATIVE", "UNARY_INVERT", "UNARY_POSITIVE", "UNARY_NOT", "GET_ITER", "LOAD_ATTR"), (1, 1)),
+    **dict.fromkeys(
+        ("UNARY_NEGATIVE", "UNARY_INVERT", "UNARY_POSITIVE", "UNARY_NOT", "GET_ITER", "LOAD_ATTR"), (1, 1)
+    ),
     **dict.fromkeys(("CONVERT_VALUE", "FORMAT_SIMPLE"), (1, 1)),
     "FORMAT_WITH_SPEC": (2, 1),
     "BUILD_STRING": (lambda arg: arg, 1),
@@ -93,7 +95,9 @@ class InstructionTranslator(InstructionTranslatorBase):
         for name in self.code.co_cellvars:
             del self.symbolic_locals[name]
             cell = self.trace.frame.locals[name]
-            self.cells[name] = self.trace.outside_cell(self, name, cell, AttrSource(LocalSource(name), "cell_contents"))
+            self.cells[name] = self.trace.outside_cell(
+                self, name, cell, AttrSource(LocalSource(name), "cell_contents")
+            )
 
     def copy_free_vars(self) -> None:
         for index, name in enumerate(self.code.co_freevars):
@@ -309,17 +313,25 @@ def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Dec
             raise SkipFrame(why(SKIP_NO_TENSORS), mark=trace.always())
         if trace.first_covered is not None and (trace.graph.mutates or trace.graph.draws_random):
             try:
-                plan.decide(trace.first_covered, Decision(why(TRY_REGION), tx.where_of(trace.first_covered), plain=True))
+                plan.decide(
+                    trace.first_covered,
+                    Decision(why(TRY_REGION), tx.where_of(trace.first_covered), plain=True),
+                )
             except RestartAnalysis:
                 continue
-        own = tuple(CellVariable(cell) for name, cell in tx.cells.items() if not isinstance(cell, OutsideCell))
+        own = tuple(
+            CellVariable(cell) for name, cell in tx.cells.items() if not isinstance(cell, OutsideCell)
+        )
         reached = Reached()
         reached.add(v for effect in trace.effects for v in effect.operands)
         reached.add(roots(end, own if isinstance(end, Break) else ()))
         live = next((g for g in trace.generators if id(g) in reached.uses or g.unwinds()), None)
         if live is not None:
             try:
-                plan.decide(live.birth, Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain=live.has_blocks()))
+                plan.decide(
+                    live.birth,
+                    Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain=live.has_blocks()),
+                )
             except RestartAnalysis:
                 continue
         trace.guard_mutated()

@@ -31,7 +31,9 @@ Inline = Callable[[Any, Any, list[VariableTracker], dict[str, VariableTracker]],
 class Trace:
     """Graph, guards and wrapped values of one attempt at one frame."""
 
-    def __init__(self, frame: FrameValues, code: types.CodeType, ir: CodeIR, plan: Plan, inline: Inline) -> None:
+    def __init__(
+        self, frame: FrameValues, code: types.CodeType, ir: CodeIR, plan: Plan, inline: Inline
+    ) -> None:
         self.frame = frame
         self.code = code
         self.ir = ir
@@ -42,7 +44,9 @@ class Trace:
         self.grad_mode = torch.is_grad_enabled()
         self.steps = 0
         self.root_index = 0  # the root frame's current instruction
-        self.first_covered: int | None = None  # where the root frame was at the first operator in a try or with block
+        self.first_covered: int | None = (
+            None  # where the root frame was at the first operator in a try or with block
+        )
         self.step_limit: int = config.max_trace_steps
         self.mutated: dict[Source, None] = {}
         self.lazy: list[LazyVariable] = []
@@ -103,7 +107,11 @@ class Trace:
                 if known.source == source:
                     return known
                 if known.written is not None:
-                    tx.unsupported(STORE, operation="use", what=f"the variable {name!r}, which was assigned in another way")
+                    tx.unsupported(
+                        STORE,
+                        operation="use",
+                        what=f"the variable {name!r}, which was assigned in another way",
+                    )
         made = OutsideCell(name, cell, source, holder)
         self.outside_cells.append(made)
         return made

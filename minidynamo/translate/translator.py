@@ -128,10 +128,14 @@ class InstructionTranslatorBase:
             return dispatch.call(self, fn, args, kwargs)
         return fn.call_function(self, args, kwargs)
 
-    def inline(self, fn: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    def inline(
+        self, fn: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
         return self.trace.inline(self, fn, args, kwargs)
 
-    def tensor_op(self, target: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    def tensor_op(
+        self, target: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
         return tensor_ops.tensor_op(self, target, args, kwargs)
 
     def note_operator(self) -> None:

@@ -3,4 +3,15 @@
 from . import classes, constant, dicts, functions, modules, opaque, sequences, tensor, user_objects
 from .registry import wrapper_for
 
-__all__ = ["classes", "constant", "dicts", "functions", "modules", "opaque", "sequences", "tensor", "user_objects", "wrapper_for"]
+__all__ = [
+    "classes",
+    "constant",
+    "dicts",
+    "functions",
+    "modules",
+    "opaque",
+    "sequences",
+    "tensor",
+    "user_objects",
+    "wrapper_for",
+]

@@ -42,7 +42,39 @@ NO_GUARDS = Provenance()
 class Tracing(Protocol):
     """What a tracker may ask of the translator. The only upward dependency in the project."""
 
-    graph: OutputGraph
+    symbolic_locals: dict[str, VariableTracker]
+    cells: dict[str, Any]
+
+    @property
+    def graph(self) -> OutputGraph:
+        """The graph that is being made."""
+
+    @property
+    def trace(self) -> Any:
+        """What all translators of this attempt share."""
+
+    @property
+    def code(self) -> Any:
+        """The code object that is executed."""
+
+    @property
+    def grad_mode(self) -> bool:
+        """Whether autograd records."""
+
+    def position(self) -> Any:
+        """Where the current instruction is; cheap to keep."""
+
+    def note_operator(self) -> None:
+        """An operator was added to the graph."""
+
+    def mutates(self, tensor: Source) -> None:
+        """The graph changes an input in place."""
+
+    def guard_global_state(self) -> None:
+        """Guard grad mode, default dtype and the like."""
+
+    def read_cell(self, cell: Any) -> VariableTracker:
+        """The content of a cell of this frame."""
 
     def wrap(self, value: Any, source: Source) -> VariableTracker:
         """A (lazy) tracker for a real value that `source` reaches."""
@@ -66,7 +98,9 @@ class Tracing(Protocol):
     def guard_distinct(self, left: Source, right: Source) -> None:
         """Guard that two sources hold different objects."""
 
-    def call(self, fn: VariableTracker, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    def call(
+        self, fn: VariableTracker, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
         """Call `fn` by the dispatch order of `rules.dispatch`."""
 
     def inline(

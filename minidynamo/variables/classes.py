@@ -21,7 +21,11 @@ class ClassVariable(BuiltinVariable):
 
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
         """CPython: type_getattro, for classes whose metaclass is `type` itself and has nothing of that name."""
-        if self.source is None or type(self.fn) is not type or type_lookup(type, name, MISSING) is not MISSING:
+        if (
+            self.source is None
+            or type(self.fn) is not type
+            or type_lookup(type, name, MISSING) is not MISSING
+        ):
             return super().getattr(tx, name)
         raw = type_lookup(self.fn, name, MISSING)
         source = AttrSource(self.source, name)

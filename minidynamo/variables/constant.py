@@ -62,7 +62,9 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
 
-FOLD_LIMIT_BITS = 1 << 16  # larger results are left to plain Python: tracing must not take their time or memory
+FOLD_LIMIT_BITS = (
+    1 << 16
+)  # larger results are left to plain Python: tracing must not take their time or memory
 
 
 class ConstantVariable(VariableTracker):

@@ -140,7 +140,9 @@ class DictVariable(VariableTracker):
         return [key.tracker for key in self.all_keys(tx)]
 
     def keys(self, tx: Tracing) -> TupleVariable:
-        return TupleVariable([key.tracker for key in self.all_keys(tx)], guards=VariableTracker.propagate(self))
+        return TupleVariable(
+            [key.tracker for key in self.all_keys(tx)], guards=VariableTracker.propagate(self)
+        )
 
     # --- methods ---------------------------------------------------------------------------------------------------------------
     def call_method(
@@ -160,11 +162,14 @@ class DictVariable(VariableTracker):
         if self.source is not None:
             return emit.load(self.source)
         return E.Map(
-            tuple(emit.value(key.tracker) for key in self.items), tuple(emit.value(value) for value in self.items.values())
+            tuple(emit.value(key.tracker) for key in self.items),
+            tuple(emit.value(value) for value in self.items.values()),
         )
 
 
-def _get(self: DictVariable, tx: Tracing, key: VariableTracker, default: VariableTracker = NONE) -> VariableTracker:
+def _get(
+    self: DictVariable, tx: Tracing, key: VariableTracker, default: VariableTracker = NONE
+) -> VariableTracker:
     found = self.look_up(tx, Key(tx, key))
     return default if found is None else found
 
@@ -196,7 +201,9 @@ def _pop(self: DictVariable, tx: Tracing, key: VariableTracker, *default: Variab
     return value
 
 
-def _setdefault(self: DictVariable, tx: Tracing, key: VariableTracker, *default: VariableTracker) -> VariableTracker:
+def _setdefault(
+    self: DictVariable, tx: Tracing, key: VariableTracker, *default: VariableTracker
+) -> VariableTracker:
     found = Key(tx, key)
     value = self.look_up(tx, found)
     if value is None:
@@ -293,7 +300,7 @@ def wrap_dict(tx: Tracing, value: dict[Any, Any], source: Source) -> VariableTra
     """Only dicts whose keys can be named in a guard are followed."""
     if not all(plain_key(key) for key in value):
         return wrap_opaque(tx, value, source)
-    items = {
+    items: dict[Key, VariableTracker] = {
         Key(tx, _key_tracker(key)): LazyVariable(item, ItemSource(source, key)) for key, item in value.items()
     }
     made = DictVariable(items, source)

@@ -17,6 +17,7 @@ from .opaque import wrap_opaque
 from .registry import wraps
 from .sequences import TupleVariable
 
+
 class FunctionVariable(VariableTracker):
     """A Python function whose code is known: calling it is inlining it."""
 

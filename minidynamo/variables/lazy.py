@@ -33,7 +33,9 @@ class LazyVariable(VariableTracker):
         return self.real is not None and self.real.is_python_constant()
 
     def as_python_constant(self) -> Any:
-        return VariableTracker.as_python_constant(self) if self.real is None else self.real.as_python_constant()
+        return (
+            VariableTracker.as_python_constant(self) if self.real is None else self.real.as_python_constant()
+        )
 
     def as_python_proxy(self) -> Any:
         return VariableTracker.as_python_proxy(self) if self.real is None else self.real.as_python_proxy()

@@ -38,7 +38,9 @@ class PythonModuleVariable(VariableTracker):
             return tx.lazily(members[name], ItemSource(AttrSource(self.source, "__dict__"), name))
         if hasattr(types.ModuleType, name) or "__getattr__" in members:
             return super().getattr(tx, name)
-        tx.unsupported(OPERATOR_FAILS, name=f"attribute {name} of module {self.module.__name__}", error="AttributeError")
+        tx.unsupported(
+            OPERATOR_FAILS, name=f"attribute {name} of module {self.module.__name__}", error="AttributeError"
+        )
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         return emit.load(self.source)

@@ -26,7 +26,9 @@ def binary_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableTr
         if result is not None:
             return result
     tx.unsupported(
-        OPERATOR_FAILS, name=f"operator {symbol} on {left.type_name()} and {right.type_name()}", error="TypeError"
+        OPERATOR_FAILS,
+        name=f"operator {symbol} on {left.type_name()} and {right.type_name()}",
+        error="TypeError",
     )
 
 
@@ -42,7 +44,9 @@ def compare_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableT
         same = identical(tx, left, right)
         return ConstantVariable(same == (symbol == "=="), guards=VariableTracker.propagate(left, right))
     tx.unsupported(
-        OPERATOR_FAILS, name=f"operator {symbol} on {left.type_name()} and {right.type_name()}", error="TypeError"
+        OPERATOR_FAILS,
+        name=f"operator {symbol} on {left.type_name()} and {right.type_name()}",
+        error="TypeError",
     )
 
 
@@ -73,7 +77,10 @@ def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> boo
             return a is b
         if type(a) in (int, str) and left.source is None and right.source is None and a != b:
             return False
-    if left.python_type() is not right.python_type() and object not in (left.python_type(), right.python_type()):
+    if left.python_type() is not right.python_type() and object not in (
+        left.python_type(),
+        right.python_type(),
+    ):
         return False
     if isinstance(left, BuiltinVariable) and isinstance(right, BuiltinVariable):
         return left.fn is right.fn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -35,7 +36,7 @@ def known_values(tx: Tracing, *trackers: VariableTracker) -> list[Any] | None:
             if items is None or type(tracker) not in KNOWN:
                 return None
             values.append(tracker.real_type(items))
-        elif isinstance(tracker, ConstantVariable) and tracker.value == tracker.value:  # noqa: PLR0124 - not nan
+        elif isinstance(tracker, ConstantVariable) and tracker.value == tracker.value:
             values.append(tracker.value)
         else:
             return None
@@ -71,7 +72,9 @@ class SequenceVariable(VariableTracker):
         return True
 
     def as_python_proxy(self) -> Any:
-        return (tuple if self.real_type is torch.Size else self.real_type)([i.as_python_proxy() for i in self.items])
+        return (tuple if self.real_type is torch.Size else self.real_type)(
+            [i.as_python_proxy() for i in self.items]
+        )
 
     def as_meta(self) -> Any:
         return (tuple if self.real_type is torch.Size else self.real_type)([i.as_meta() for i in self.items])
@@ -122,7 +125,11 @@ class SequenceVariable(VariableTracker):
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
     ) -> VariableTracker | None:
         guards = VariableTracker.propagate(left, right)
-        if symbol in ("+", "+=") and isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
+        if (
+            symbol in ("+", "+=")
+            and isinstance(left, SequenceVariable)
+            and isinstance(right, SequenceVariable)
+        ):
             if left.real_type is right.real_type:
                 return left.like([*left.items, *right.items], guards)
             return None
@@ -199,17 +206,23 @@ class ListVariable(SequenceVariable):
         if self.source is not None:
             tx.effect_call(fn, self, *operands)
 
+    def position(self, key: VariableTracker) -> int | None:
+        """The index that `key` is, when it is one of an item."""
+        index: Any = key.as_python_constant() if key.is_python_constant() else None
+        known = type(index) in (int, bool) and -len(self.items) <= index < len(self.items)
+        return int(index) if known else None
+
     def slot_setitem(self, tx: Tracing, key: VariableTracker, value: VariableTracker) -> None:
-        index = key.as_python_constant() if key.is_python_constant() else None
-        if type(index) not in (int, bool) or not -len(self.items) <= index < len(self.items):
+        index = self.position(key)
+        if index is None:
             VariableTracker.slot_setitem(self, tx, key, value)
         else:
             self.change(tx, list.__setitem__, key, value)
             self.items[index] = value
 
     def slot_delitem(self, tx: Tracing, key: VariableTracker) -> None:
-        index = key.as_python_constant() if key.is_python_constant() else None
-        if type(index) not in (int, bool) or not -len(self.items) <= index < len(self.items):
+        index = self.position(key)
+        if index is None:
             VariableTracker.slot_delitem(self, tx, key)
         else:
             self.change(tx, list.__delitem__, key)
@@ -268,7 +281,9 @@ def _pop(self: ListVariable, tx: Tracing, *index: VariableTracker) -> VariableTr
     return self.items.pop(at)
 
 
-def _insert(self: ListVariable, tx: Tracing, index: VariableTracker, item: VariableTracker) -> VariableTracker:
+def _insert(
+    self: ListVariable, tx: Tracing, index: VariableTracker, item: VariableTracker
+) -> VariableTracker:
     at = _index(tx, "list.insert", index)
     self.change(tx, list.insert, index, item)
     self.items.insert(max(-len(self.items), min(at, len(self.items))), item)
@@ -292,7 +307,7 @@ def _copy(self: ListVariable, tx: Tracing) -> VariableTracker:
 
 
 KNOWN = (TupleVariable, ListVariable, SizeVariable)
-LIST_METHODS = {
+LIST_METHODS: dict[tuple[str, int], Callable[..., VariableTracker]] = {
     ("append", 1): _append,
     ("extend", 1): _extend,
     ("insert", 2): _insert,
@@ -341,7 +356,11 @@ class RangeVariable(VariableTracker):
             except Exception as error:
                 tx.unsupported(OPERATOR_FAILS, name="subscript", error=type(error).__name__)
             guards = VariableTracker.propagate(self, key)
-            return RangeVariable(picked, None, guards) if isinstance(picked, range) else ConstantVariable(picked, None, guards)
+            return (
+                RangeVariable(picked, None, guards)
+                if isinstance(picked, range)
+                else ConstantVariable(picked, None, guards)
+            )
         return VariableTracker.slot_getitem(self, tx, key)
 
     def slot_contains(self, tx: Tracing, item: VariableTracker) -> bool:

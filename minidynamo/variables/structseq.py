@@ -12,7 +12,9 @@ class StructSequenceVariable(TupleVariable):
 
     __slots__ = ("struct_type",)
 
-    def __init__(self, items: list[VariableTracker], struct_type: type, guards: Provenance = NO_GUARDS) -> None:
+    def __init__(
+        self, items: list[VariableTracker], struct_type: type, guards: Provenance = NO_GUARDS
+    ) -> None:
         super().__init__(items, None, guards)
         self.struct_type = struct_type
 
@@ -23,7 +25,11 @@ class StructSequenceVariable(TupleVariable):
         return False
 
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
-        fields = [f for f in vars(self.struct_type) if type(vars(self.struct_type)[f]).__name__ == "member_descriptor"]
+        fields = [
+            f
+            for f in vars(self.struct_type)
+            if type(vars(self.struct_type)[f]).__name__ == "member_descriptor"
+        ]
         if name in fields:
             return self.items[fields.index(name)]
         return super().getattr(tx, name)

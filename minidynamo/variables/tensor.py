@@ -18,6 +18,7 @@ from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import BINARY, COMPARE, INPLACE, UNARY, ConstantVariable
 from .registry import wraps, wraps_if
 
+
 class TensorVariable(VariableTracker):
     """A tensor in the graph. One that came from outside is rebuilt from its source (identity kept), one that was made in
     the graph is a graph output."""
@@ -25,7 +26,11 @@ class TensorVariable(VariableTracker):
     __slots__ = ("proxy", "meta")
 
     def __init__(
-        self, proxy: torch.fx.Proxy, meta: TensorMeta, source: Source | None = None, guards: Provenance = NO_GUARDS
+        self,
+        proxy: torch.fx.Proxy,
+        meta: TensorMeta,
+        source: Source | None = None,
+        guards: Provenance = NO_GUARDS,
     ) -> None:
         super().__init__(source, guards)
         self.proxy = proxy
@@ -140,5 +145,3 @@ def wrap_tensor(tx: Tracing, value: torch.Tensor, source: Source) -> VariableTra
 def wrap_subclass(tx: Tracing, value: torch.Tensor, source: Source) -> VariableTracker:
     """Decision 19: a subclass is never treated as a Tensor."""
     tx.unsupported(TENSOR_SUBCLASS, type=type(value).__name__, detail="a subclass")
-
-

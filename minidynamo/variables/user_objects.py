@@ -79,7 +79,8 @@ class UserObject(VariableTracker):
         if raw is not MISSING and not isinstance(raw, SLOT):
             return self.read_descriptor(tx, name, raw)
         fallback = type_lookup(self.cls, "__getattr__", None)
-        if isinstance(fallback, types.FunctionType):
+        if type(fallback) is types.FunctionType:
+            self.guard_absent(tx, name)
             return self.call_special(tx, "__getattr__", [ConstantVariable(name)])
         tx.unsupported(OPERATOR_FAILS, name=f"attribute {name} of {self.type_name()}", error="AttributeError")
 
@@ -106,7 +107,9 @@ class UserObject(VariableTracker):
         """CPython: PyObject_GenericSetAttr. A class with `__setattr__` of its own is left to plain Python."""
         raw = type_lookup(self.cls, name, MISSING)
         if type_lookup(self.cls, "__setattr__") is not object.__setattr__:
-            tx.unsupported(STORE, operation="attribute assignment", what=f"a {self.type_name()} with __setattr__")
+            tx.unsupported(
+                STORE, operation="attribute assignment", what=f"a {self.type_name()} with __setattr__"
+            )
         if type(raw) is property:
             if type(raw.fset) is not types.FunctionType:
                 self.refuse(tx, f"property {name}")
@@ -130,7 +133,11 @@ class UserObject(VariableTracker):
     def special(self, tx: Tracing, name: str) -> VariableTracker | None:
         """The function that the class defines as a special method; None when it has none; refused when it is no function."""
         raw = type_lookup(self.cls, name, None)
-        if raw is None or type(raw) in (types.WrapperDescriptorType, types.MethodDescriptorType):
+        if raw is None:
+            self.guard_absent(tx, name)
+            return None
+        if type(raw) in (types.WrapperDescriptorType, types.MethodDescriptorType):
+            tx.install(make_guard(self.class_source(tx, name), GuardBuilder.ID_MATCH))
             return None
         if type(raw) is not types.FunctionType:
             self.refuse(tx, name)
@@ -187,7 +194,7 @@ class UserObject(VariableTracker):
                 if not result.is_python_constant():
                     self.refuse(tx, "truth value")
                 return bool(result.as_python_constant())
-        if any(hasattr(self.cls, name) for name in ("__bool__", "__len__")):
+        if any(type_lookup(self.cls, name) is not None for name in ("__bool__", "__len__")):
             self.refuse(tx, "truth value")
         return True
 
@@ -317,7 +324,11 @@ class UserMethodVariable(VariableTracker):
     __slots__ = ("fn", "owner", "name", "looked_up_on")
 
     def __init__(
-        self, fn: VariableTracker, owner: VariableTracker, name: str, looked_up_on: VariableTracker | None = None
+        self,
+        fn: VariableTracker,
+        owner: VariableTracker,
+        name: str,
+        looked_up_on: VariableTracker | None = None,
     ) -> None:
         super().__init__(None, VariableTracker.propagate(fn, owner))
         self.fn = fn
@@ -346,7 +357,11 @@ class UserMethodVariable(VariableTracker):
 def _followed(value: Any) -> bool:
     """An instance of a class written in Python, with the usual attribute access."""
     cls = type(value)
-    return bool(cls.__flags__ & 0x200) and has_plain_attributes(cls) and not isinstance(value, (type, types.ModuleType))
+    return (
+        bool(cls.__flags__ & 0x200)
+        and has_plain_attributes(cls)
+        and not isinstance(value, (type, types.ModuleType))
+    )
 
 
 @wraps_if("user object", _followed)
@@ -354,5 +369,3 @@ def wrap_user_object(tx: Tracing, value: Any, source: Source) -> VariableTracker
     made = UserObjectVariable(value, source)
     made.make_guards(tx, GuardBuilder.TYPE_MATCH)
     return made
-
-

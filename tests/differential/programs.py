@@ -85,7 +85,9 @@ class Writer:
         ]
         if depth:
             options += [
-                lambda: f"({self.integer(depth - 1)} {self.pick('+', '-', '*', '//', '%')} {self.pick('2', '3', self.integer(depth - 1))})",
+                lambda: (
+                    f"({self.integer(depth - 1)} {self.pick('+', '-', '*', '//', '%')} {self.pick('2', '3', self.integer(depth - 1))})"
+                ),
                 lambda: f"{self.pick('min', 'max')}({self.integer(depth - 1)}, {self.integer(depth - 1)})",
                 lambda: f"fails({self.pick('2', '3', self.integer(depth - 1))})",
                 lambda: f"(lambda v, w=2: v * w + {self.some('int')})({self.integer(depth - 1)})",
@@ -105,7 +107,9 @@ class Writer:
                 lambda: f"({self.tensor(depth - 1)} {self.pick('+', '-', '*', '/')} {operand})",
                 lambda: f"({operand} {self.pick('+', '-', '*')} {self.tensor(depth - 1)})",
                 lambda: f"torch.{self.pick('abs', 'sin', 'relu', 'neg')}({self.tensor(depth - 1)})",
-                lambda: f"{self.tensor(depth - 1)}.{self.pick('sum()', 'clone()', 't().t()', 'mean(0)', 'detach()')}",
+                lambda: (
+                    f"{self.tensor(depth - 1)}.{self.pick('sum()', 'clone()', 't().t()', 'mean(0)', 'detach()')}"
+                ),
                 lambda: f"{self.tensor(depth - 1)}[{self.pick('0', '-1', ':1', '..., 0', '0', '2')}]",
                 lambda: f"helper({self.tensor(depth - 1)}, {self.pick('', 'c=3', 'b=n', '3, 4, 5')})",
                 lambda: f"noisy({self.tensor(depth - 1)})",
@@ -126,7 +130,9 @@ class Writer:
             lambda: f"[{self.tensor(depth)}, {self.some('tensor')}]",
             lambda: f"{self.some('list')}[{self.pick('1:', ':1', '::-1', ':')}]",
             lambda: f"[v * i for i, v in enumerate({self.some('list')}, {self.number(0, 2)})]",
-            lambda: f"[a + b for a, b in zip({self.some('list')}, {self.some('list')}) if {self.condition(0)}]",
+            lambda: (
+                f"[a + b for a, b in zip({self.some('list')}, {self.some('list')}) if {self.condition(0)}]"
+            ),
             lambda: f"{self.some('list')} + [{self.some('tensor')}]",
             lambda: f"list(map(lambda v: v + {self.some('int')}, {self.some('list')}))",
         ]
@@ -208,7 +214,11 @@ class Writer:
 
     def unpack(self) -> None:
         a, b = self.new("tensor"), self.new("tensor")
-        self.line(self.pick(f"{a}, {b} = {self.some('tensor')}", f"{a}, *{b} = {self.some('list')}", f"{a}, {b} = y, x"))
+        self.line(
+            self.pick(
+                f"{a}, {b} = {self.some('tensor')}", f"{a}, *{b} = {self.some('list')}", f"{a}, {b} = y, x"
+            )
+        )
 
     def forget(self) -> None:
         name = self.some("tensor")

@@ -12,7 +12,6 @@ from tests.translate.breaking import at, breaking, everywhere
 from tests.translate.programs import PROGRAMS
 
 
-
 @pytest.fixture(autouse=True)
 def without_metadata_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Operators are checked by other tests; these compile thousands of frames."""

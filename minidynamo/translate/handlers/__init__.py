@@ -3,4 +3,16 @@
 from . import calls, containers, control, functions, generators, names, operators, stack, with_
 from .table import HANDLERS, NOT_CAPTURED
 
-__all__ = ["HANDLERS", "NOT_CAPTURED", "calls", "containers", "control", "functions", "generators", "names", "operators", "stack", "with_"]
+__all__ = [
+    "HANDLERS",
+    "NOT_CAPTURED",
+    "calls",
+    "containers",
+    "control",
+    "functions",
+    "generators",
+    "names",
+    "operators",
+    "stack",
+    "with_",
+]

@@ -50,9 +50,12 @@ def call_function_ex(tx: Any, inst: Instruction) -> None:
                     tx.unsupported(CALL_ARGUMENTS, name="a function", detail="keywords that are no strings")
                 kwargs[key.value] = named.items[key]
         elif not isinstance(named, NullVariable):
-            tx.unsupported(CALL_ARGUMENTS, name="a function", detail=f"**keywords of type {named.type_name()}")
+            tx.unsupported(
+                CALL_ARGUMENTS, name="a function", detail=f"**keywords of type {named.type_name()}"
+            )
     fn, (star,) = callable_and_arguments(tx.popn(3))
     star = star.realize(tx)
-    if not isinstance(star, SequenceVariable):
+    items = star.items if isinstance(star, SequenceVariable) else None
+    if items is None:
         tx.unsupported(CALL_ARGUMENTS, name="a function", detail=f"*arguments of type {star.type_name()}")
-    tx.push(tx.call(fn, list(star.items), kwargs))
+    tx.push(tx.call(fn, list(items or ()), kwargs))

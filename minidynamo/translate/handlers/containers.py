@@ -92,7 +92,9 @@ def dict_merge(tx: Any, inst: Instruction) -> None:
     """`f(**a, **b)`: like update, but a key that is there already is an error of the program."""
     more = tx.pop().realize(tx)
     made = _filled(tx, inst.arg, DictVariable)
-    if not isinstance(more, DictVariable) or any(made.look_up(tx, key) is not None for key in more.all_keys(tx)):
+    if not isinstance(more, DictVariable) or any(
+        made.look_up(tx, key) is not None for key in more.all_keys(tx)
+    ):
         tx.unsupported(CALL_ARGUMENTS, name="a function", detail="**keywords")
     made.call_method(tx, "update", [more], {})
 

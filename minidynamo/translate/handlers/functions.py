@@ -35,7 +35,7 @@ def set_function_attribute(tx: Any, inst: Instruction) -> None:
     elif inst.arg == ANNOTATIONS:
         fn.annotations = value
     elif inst.arg == CLOSURE and all(isinstance(item, CellVariable) for item in items):
-        fn.cells = list(items)
+        fn.cells = [item for item in items if isinstance(item, CellVariable)]
     else:
         not_followed(tx, inst, value)
     tx.push(fn)

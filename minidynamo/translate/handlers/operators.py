@@ -95,7 +95,11 @@ def format_with_spec(tx: Any, inst: Instruction) -> None:
 
 @handles("BUILD_STRING")
 def build_string(tx: Any, inst: Instruction) -> None:
-    tx.push(fold(tx, "f-string", lambda *parts: "".join(parts), *[constant_only(tx, v) for v in tx.popn(inst.arg)]))
+    tx.push(
+        fold(
+            tx, "f-string", lambda *parts: "".join(parts), *[constant_only(tx, v) for v in tx.popn(inst.arg)]
+        )
+    )
 
 
 def constant_only(tx: Any, value: VariableTracker) -> VariableTracker:

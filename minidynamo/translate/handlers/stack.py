@@ -48,5 +48,3 @@ def code_constant(value: Any) -> VariableTracker:
     if type(value) is tuple:
         return TupleVariable([code_constant(item) for item in value])
     return CodeVariable(value)
-
-

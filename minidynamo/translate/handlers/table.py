@@ -14,7 +14,8 @@ HANDLERS: dict[str, Handler] = {}
 # Canonical instructions without a handler. `unsupported` names the instruction; a test holds both tables against canon.
 NOT_CAPTURED: dict[str, Reason] = {
     **dict.fromkeys(
-        ("WITH_EXCEPT_START", "PUSH_EXC_INFO", "POP_EXCEPT", "RERAISE", "CHECK_EXC_MATCH", "CHECK_EG_MATCH"), EXCEPTION
+        ("WITH_EXCEPT_START", "PUSH_EXC_INFO", "POP_EXCEPT", "RERAISE", "CHECK_EXC_MATCH", "CHECK_EG_MATCH"),
+        EXCEPTION,
     ),
     "RAISE_VARARGS": EXCEPTION,
     **dict.fromkeys(
@@ -24,9 +25,22 @@ NOT_CAPTURED: dict[str, Reason] = {
             *("LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_BUILD_CLASS", "LOAD_SUPER_ATTR"),
             *("BUILD_SET", "SET_ADD", "SET_UPDATE"),
             *("MATCH_CLASS", "MATCH_KEYS"),
-            *("CALL_INTRINSIC_1", "CALL_INTRINSIC_2", "SETUP_ANNOTATIONS", "BUILD_TEMPLATE", "BUILD_INTERPOLATION"),
+            *(
+                "CALL_INTRINSIC_1",
+                "CALL_INTRINSIC_2",
+                "SETUP_ANNOTATIONS",
+                "BUILD_TEMPLATE",
+                "BUILD_INTERPOLATION",
+            ),
             *("SEND", "GET_YIELD_FROM_ITER", "GET_AWAITABLE", "GET_AITER"),
-            *("GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH", "CLEANUP_THROW", "END_SEND", "ASYNC_GEN_WRAP"),
+            *(
+                "GET_ANEXT",
+                "END_ASYNC_FOR",
+                "BEFORE_ASYNC_WITH",
+                "CLEANUP_THROW",
+                "END_SEND",
+                "ASYNC_GEN_WRAP",
+            ),
         ),
         MISSING_OPCODE,
     ),

@@ -6,12 +6,12 @@ from typing import Any
 
 from ...pycode.instruction import Instruction
 from ...reasons import OPAQUE_VALUE
-from ...variables.base import VariableTracker
+from ...variables.base import Tracing, VariableTracker
 from ...variables.user_objects import UserMethodVariable, UserObject
 from .table import handles
 
 
-def special(tx: Any, manager: VariableTracker, name: str) -> VariableTracker:
+def special(tx: Tracing, manager: VariableTracker, name: str) -> VariableTracker:
     """A special method of a user's object, looked up on its class and bound."""
     manager = manager.realize(tx)
     fn = manager.special(tx, name) if isinstance(manager, UserObject) else None

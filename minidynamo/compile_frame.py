@@ -93,6 +93,7 @@ class GuardedCode:
     has_break: bool
     rerunnable: bool
     payload: Record
+    direct: tuple[EntryHandle, tuple[int, ...], Any] | None
 
 
 def call_backend(capture: Capture, opts: Options) -> tuple[Callable[..., Any] | None, tuple[Guard, ...]]:
@@ -166,6 +167,7 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
         isinstance(capture.exit, Break),
         output.rerunnable,
         record(inp, opts, capture, output, check, time.perf_counter() - stages.begin),
+        output.direct,
     )
 
 

@@ -24,6 +24,7 @@ from ..variables.lazy import LazyVariable
 from ..variables.opaque import NullVariable
 from .capture import Break, BrokenOp, Capture, Return, Successor
 from .cells import OutsideCell
+from .direct import Recipe, direct_plan
 from .plan import SkipFrame
 from .scope import FunctionScope
 
@@ -37,6 +38,7 @@ class Output:
     owned: tuple[Any, ...]
     resumes: tuple[types.CodeType, ...]
     rerunnable: bool
+    direct: tuple[EntryHandle, tuple[int, ...], Recipe] | None  # what C needs to run the frame without this body
 
 
 ATOMIC = (E.Local, E.Const, E.Null)
@@ -157,8 +159,14 @@ class Emitter:
             self.load(source)
         start = self.start(call)
         rerunnable = any(isinstance(statement, E.Rescue) for statement in start)
+        plan = direct_plan(self.capture, self.code) if rerunnable else None
         return Output(
-            (*start, *self.body), tuple(self.handles), tuple(self.owned), tuple(self.resumes), rerunnable
+            (*start, *self.body),
+            tuple(self.handles),
+            tuple(self.owned),
+            tuple(self.resumes),
+            rerunnable,
+            None if plan is None else (self.handles[0], *plan),
         )
 
     def start(self, call: tuple[E.Stmt, ...]) -> list[E.Stmt]:

@@ -137,38 +137,41 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
     ir = lift(inp.code)
     stages.done("lift", instructions=len(ir.instructions))
     capture = translate(inp.values, inp.code)
-    ops = capture.graph.ops if capture.graph is not None else 0
-    stages.done("translate", steps=capture.steps, ops=ops, guards=len(capture.guards))
-    if opts.one_graph and isinstance(capture.exit, Break):
-        raise unsupported_error(inp.code.co_qualname, capture.exit.reason, capture.exit.cause)
-    compiled, backend_guards = call_backend(capture, opts)
-    stages.done("backend", ops=ops)
-    output = emit(capture, inp.code, compiled)
-    stages.done("emit", statements=len(output.body))
-    code = assemble(inp.code, output.body)
-    stages.done("assemble", bytes=len(code.co_code))
-    if config.verify and capture.comparable and output.rerunnable and isinstance(capture.exit, Return):
-        compare_first_run(inp.code, code, inp.values)
-    validity = Validity()
-    check = CheckFunctionManager(
-        capture.guards + backend_guards,
-        inp.values,
-        inp.code,
-        validity,
-        guard_nn_modules=config.guard_nn_modules,
-    ).compile_check_fn()
-    stages.done("guards", rows=len(check.rows))
-    return GuardedCode(
-        code,
-        both(check) if config.guards == "both" else check.fn,
-        validity,
-        output.handles,
-        output.owned,
-        isinstance(capture.exit, Break),
-        output.rerunnable,
-        record(inp, opts, capture, output, check, time.perf_counter() - stages.begin),
-        output.direct,
-    )
+    try:
+        ops = capture.graph.ops if capture.graph is not None else 0
+        stages.done("translate", steps=capture.steps, ops=ops, guards=len(capture.guards))
+        if opts.one_graph and isinstance(capture.exit, Break):
+            raise unsupported_error(inp.code.co_qualname, capture.exit.reason, capture.exit.cause)
+        compiled, backend_guards = call_backend(capture, opts)
+        stages.done("backend", ops=ops)
+        output = emit(capture, inp.code, compiled)
+        stages.done("emit", statements=len(output.body))
+        code = assemble(inp.code, output.body)
+        stages.done("assemble", bytes=len(code.co_code))
+        if config.verify and capture.comparable and output.rerunnable and isinstance(capture.exit, Return):
+            compare_first_run(inp.code, code, inp.values, capture.covered)
+        validity = Validity()
+        check = CheckFunctionManager(
+            capture.guards + backend_guards,
+            inp.values,
+            inp.code,
+            validity,
+            guard_nn_modules=config.guard_nn_modules,
+        ).compile_check_fn()
+        stages.done("guards", rows=len(check.rows))
+        return GuardedCode(
+            code,
+            both(check) if config.guards == "both" else check.fn,
+            validity,
+            output.handles,
+            output.owned,
+            isinstance(capture.exit, Break),
+            output.rerunnable,
+            record(inp, opts, capture, output, check, time.perf_counter() - stages.begin),
+            output.direct,
+        )
+    finally:
+        capture.release()
 
 
 def record(

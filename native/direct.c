@@ -190,9 +190,14 @@ static void compile_inputs(MdDirect *self, PyObject *inputs)
 
 MdDirect *md_direct_new(PyObject *spec, PyObject *handles, Py_ssize_t arguments)
 {
-    if (!PyTuple_Check(spec) || PyTuple_GET_SIZE(spec) != 3) {
+    if (!PyTuple_Check(spec)) {
         PyErr_Format(PyExc_ValueError, MALFORMED "it must be None or a tuple (handle, inputs, recipe), not %.100s",
                      Py_TYPE(spec)->tp_name);
+        return NULL;
+    }
+    if (PyTuple_GET_SIZE(spec) != 3) {
+        PyErr_Format(PyExc_ValueError, MALFORMED "it must be a tuple (handle, inputs, recipe), not a tuple of %zd",
+                     PyTuple_GET_SIZE(spec));
         return NULL;
     }
     PyObject *inputs = PyTuple_GET_ITEM(spec, 1);

@@ -26,6 +26,13 @@ class Local(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Move(Expr):
+    """The value of a local variable that is no cell, and that is unbound afterwards."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Global(Expr):
     """A global, else a builtin."""
 
@@ -314,6 +321,7 @@ def _constant(value: Any) -> str:
 
 _PRINTERS: dict[type, Callable[[Any], str]] = {
     Local: lambda e: e.name,
+    Move: lambda e: e.name,
     Global: lambda e: e.name,
     Deref: lambda e: e.name,
     Cell: lambda e: f"cell({e.name})",

@@ -147,6 +147,13 @@ def _load_local(f: Flattener, e: x.Local) -> None:
     f.raw("LOAD_FAST" if f.local(e.name) in f.assigned else CURRENT.checked_local, e.name)
 
 
+def _move(f: Flattener, e: x.Move) -> None:
+    _load_local(f, x.Local(e.name))
+    f.emit("DELETE_FAST", e.name)
+    f.assigned.discard(e.name)
+    f.deleted.add(e.name)
+
+
 def _attr(f: Flattener, e: x.Attr) -> None:
     f.value(e.base)
     f.emit("LOAD_ATTR", e.name)
@@ -311,6 +318,7 @@ def _op(f: Flattener, e: x.Op) -> None:
 
 _VALUES: dict[type, Callable[[Flattener, Any], None]] = {
     x.Local: _load_local,
+    x.Move: _move,
     x.Global: lambda f, e: f.emit("LOAD_GLOBAL", e.name),
     x.Deref: lambda f, e: f.emit("LOAD_DEREF", f.cell(e.name)),
     x.Cell: lambda f, e: f.emit("LOAD_CLOSURE", f.cell(e.name)),

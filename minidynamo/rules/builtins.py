@@ -18,6 +18,7 @@ from ..variables.constant import BINARY, COMPARE, INPLACE, UNARY, ConstantVariab
 from ..variables.functions import BuiltinVariable
 from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable, TupleVariable
 from ..variables.tensor import TensorVariable
+from ..variables.user_objects import UserObject
 
 Args = list[VariableTracker]
 Rule = Callable[..., VariableTracker]
@@ -195,6 +196,8 @@ def _callable(tx: Tracing, value: VariableTracker) -> VariableTracker:
     tp = protocol.known_type(value)
     if tp is None:
         tx.unsupported(OPAQUE_VALUE, operation="callable()", type=value.type_name())
+    if isinstance(value, UserObject):
+        value.guard_presence(tx, "__call__")
     return constant(type_lookup(tp, "__call__") is not None, value)
 
 

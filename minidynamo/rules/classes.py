@@ -8,7 +8,9 @@ from typing import Any
 from ..reasons import UNSUPPORTED_CALL
 from ..static_access import type_lookup
 from ..variables.base import Tracing, VariableTracker
+from ..variables.constant import ConstantVariable
 from ..variables.dicts import DictVariable, from_names
+from ..variables.exceptions import ExceptionVariable
 from ..variables.functions import BuiltinVariable
 from ..variables.sequences import NONE
 from ..variables.super import SuperVariable
@@ -34,12 +36,32 @@ def instantiate(
 ) -> VariableTracker:
     """CPython: type_call."""
     made = NewObjectVariable(fn.fn, fn)
+    tx.trace.holds(made)
     init = type_lookup(fn.fn, "__init__")
     if isinstance(init, types.FunctionType):
         made.call_special(tx, "__init__", args, kwargs)
     elif args or kwargs or init is not object.__init__:
         tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.name()} with these arguments")
     return made
+
+
+def make_exception(
+    tx: Tracing, fn: BuiltinVariable, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+) -> VariableTracker:
+    """An exception object of a class that `variables.exceptions.follows`."""
+    if kwargs:
+        tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.name()} with keywords")
+    return ExceptionVariable(fn.fn, list(args))
+
+
+@rule(str)
+def _str(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    """Of an exception made in the trace; constants are folded before."""
+    value = args[0].realize(tx) if len(args) == 1 and not kwargs else None
+    text = value.text() if isinstance(value, ExceptionVariable) else None
+    if text is None:
+        tx.unsupported(UNSUPPORTED_CALL, name="str of something that is not known")
+    return ConstantVariable(text)
 
 
 @rule(object.__init__)

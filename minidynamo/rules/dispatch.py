@@ -8,6 +8,7 @@ from ..reasons import UNSUPPORTED_CALL
 from ..static_access import static_attr
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import fold
+from ..variables.exceptions import follows
 from ..variables.functions import BuiltinVariable, TorchFunctionVariable
 from ..variables.sequences import RangeVariable, SequenceVariable
 from . import classes, control, iteration, tensor_ops  # noqa: F401 - iteration fills RULES
@@ -28,6 +29,8 @@ def call(
     rule = RULES.get(target) or control.RULES.get(target)
     if rule is not None:
         return rule(tx, args, kwargs)
+    if follows(target):
+        return classes.make_exception(tx, fn, args, kwargs)
     if classes.may_instantiate(target):
         return classes.instantiate(tx, fn, args, kwargs)
     if isinstance(fn, TorchFunctionVariable):

@@ -88,7 +88,7 @@ def _next(tx: Tracing, iterator: VariableTracker, *default: VariableTracker) -> 
     if item is not None:
         return item
     if not default:
-        tx.unsupported(OPERATOR_FAILS, name="next", error="StopIteration")
+        tx.raises("next", StopIteration)
     return default[0]
 
 

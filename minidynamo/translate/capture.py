@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,3 +86,4 @@ class Capture:
     unguarded: tuple[Source, ...]
     comparable: bool
     covered: bool  # operators in try or with blocks: that the graph raises is part of the program
+    release: Callable[[], None]  # to be called when the capture is not needed any more: trackers may form cycles

@@ -25,6 +25,9 @@ class OutsideCell(Cell):
         self.holder = holder
         self.written: VariableTracker | None = None
 
+    def forget(self) -> None:
+        self.written = None
+
     def content_to_rebuild(self) -> VariableTracker | None:
         """Nothing: the cell exists."""
         return None

@@ -25,6 +25,7 @@ from ..variables.opaque import NullVariable
 from .capture import Break, BrokenOp, Capture, Return, Successor
 from .cells import OutsideCell
 from .direct import Recipe, direct_plan
+from .moves import move
 from .plan import SkipFrame
 from .scope import FunctionScope
 
@@ -161,7 +162,7 @@ class Emitter:
         rerunnable = any(isinstance(statement, E.Rescue) for statement in start)
         plan = direct_plan(self.capture, self.code) if rerunnable else None
         return Output(
-            (*start, *self.body),
+            move((*start, *self.body)),
             tuple(self.handles),
             tuple(self.owned),
             tuple(self.resumes),

@@ -55,6 +55,7 @@ def inline_call(
     if code.co_flags & GENERATOR:
         made = GeneratorVariable(inner, tx.trace.root_index)
         tx.trace.generators.append(made)
+        tx.trace.holds(made)
         return made
     while inner.result is None:
         inner.step()
@@ -71,7 +72,9 @@ def _scope(tx: InstructionTranslatorBase, fn: FunctionVariable) -> Scope:
             make_guard(AttrSource(fn.source, "__globals__"), GuardBuilder.DUPLICATE_INPUT, GlobalsSource())
         )
         return Scope(frame.globals, frame.builtins)
-    return FunctionScope(fn.source, fn.fn.__globals__, fn.fn.__builtins__)
+    made = FunctionScope(fn.source, fn.fn.__globals__, fn.fn.__builtins__)
+    tx.trace.namespaces[id(made.names)] = made.whole
+    return made
 
 
 def _closure(tx: InstructionTranslatorBase, fn: FunctionVariable) -> dict[str, Cell]:

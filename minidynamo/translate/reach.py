@@ -31,6 +31,7 @@ class Reached:
             tracker = tracker.real
         key = id(tracker)
         if key in above:
+            tracker.forget()
             raise SkipFrame(why(SKIP_CYCLIC, type=tracker.type_name()))
         self.uses[key] = self.uses.get(key, 0) + 1
         if self.uses[key] > 1:

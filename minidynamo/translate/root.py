@@ -16,8 +16,10 @@ from ..pycode.lift import CodeIR, lift, slot_names
 from ..pycode.liveness import live_locals
 from ..pycode.resume import FrameState, ResumePoint, is_resume_code, origin_offset, resumable
 from ..reasons import (
+    EXCEPTION,
     GENERATOR_LIVE,
     INLINE_BREAK,
+    OPERATOR_FAILS,
     SKIP_FIRST,
     SKIP_LOOP,
     SKIP_NO_TENSORS,
@@ -29,6 +31,7 @@ from ..reasons import (
 )
 from ..sources import AttrSource, ClosureSource, FrameValues, LocalSource
 from ..variables.base import VariableTracker
+from ..variables.exceptions import ExceptionVariable, ObservedException
 from ..variables.functions import CellVariable
 from ..variables.opaque import NullVariable, TemporaryVariable
 from . import introspection, state
@@ -115,6 +118,9 @@ class InstructionTranslator(InstructionTranslatorBase):
                 self.step()
             except Unsupported as stop:
                 self.decide(at, stop)
+            except ObservedException as escaped:
+                reason = why(OPERATOR_FAILS, name="the program", error=escaped.exception.type_name())
+                self.trace.plan.decide(at, Decision(reason, self.where(), plain=True))
         return Return(self.result, self.where().line)
 
     def decide(self, at: int, stop: Any) -> None:
@@ -304,52 +310,60 @@ def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Dec
     refuse(code, ir)
     while True:
         trace = Trace(frame, code, ir, plan, inline_call)
-        tx = InstructionTranslator(trace)
         try:
-            end = tx.run()
+            return attempt(trace)
         except RestartAnalysis:
-            continue
-        if isinstance(end, Return) and not tx.worthwhile(plain=True):
-            raise SkipFrame(why(SKIP_NO_TENSORS), mark=trace.always())
-        if trace.first_covered is not None and (trace.graph.mutates or trace.graph.draws_random):
-            try:
-                plan.decide(
-                    trace.first_covered,
-                    Decision(why(TRY_REGION), tx.where_of(trace.first_covered), plain=True),
-                )
-            except RestartAnalysis:
-                continue
-        own = tuple(
-            CellVariable(cell) for name, cell in tx.cells.items() if not isinstance(cell, OutsideCell)
-        )
-        reached = Reached()
-        reached.add(v for effect in trace.effects for v in effect.operands)
-        reached.add(roots(end, own if isinstance(end, Break) else ()))
-        live = next((g for g in trace.generators if id(g) in reached.uses or g.unwinds()), None)
-        if live is not None:
-            try:
-                plan.decide(
-                    live.birth,
-                    Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain=live.has_blocks()),
-                )
-            except RestartAnalysis:
-                continue
-        trace.guard_mutated()
-        trace.guard_changed()
-        graph = trace.graph.finish(reached.nodes()) if trace.graph.ops else None
-        return Capture(
-            graph,
-            tuple(trace.guards),
-            tuple(trace.effects),
-            end,
-            own,
-            reached.uses,
-            trace.first_line(),
-            trace.steps,
-            trace.unguarded(),
-            trace.comparable and not trace.effects,
-            trace.first_covered is not None,
-        )
+            trace.release()
+        except BaseException:
+            trace.release()
+            raise
+
+
+def end_sooner(tx: InstructionTranslator, trace: Trace, reached: Reached) -> tuple[int, Decision] | None:
+    """Decision 11: something that is needed after the graph cannot be rebuilt. Then the graph ends where it was made."""
+    live = next((g for g in trace.generators if id(g) in reached.uses or g.unwinds()), None)
+    if live is not None:
+        return live.birth, Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain=live.has_blocks())
+    for tracker in reached.order:
+        if isinstance(tracker, ExceptionVariable) and tracker.raised_at is not None:
+            return tracker.raised_at, Decision(why(EXCEPTION), tx.where_of(tracker.raised_at), plain=True)
+    return None
+
+
+def attempt(trace: Trace) -> Capture:
+    """Execute the frame once. Raises RestartAnalysis when that led to one more decision."""
+    plan = trace.plan
+    tx = InstructionTranslator(trace)
+    end = tx.run()
+    if isinstance(end, Return) and not tx.worthwhile(plain=True):
+        raise SkipFrame(why(SKIP_NO_TENSORS), mark=trace.always())
+    if trace.first_covered is not None and (trace.graph.mutates or trace.graph.draws_random):
+        where = tx.where_of(trace.first_covered)
+        plan.decide(trace.first_covered, Decision(why(TRY_REGION), where, plain=True))
+    own = tuple(CellVariable(cell) for cell in tx.cells.values() if not isinstance(cell, OutsideCell))
+    reached = Reached()
+    reached.add(v for effect in trace.effects for v in effect.operands)
+    reached.add(roots(end, own if isinstance(end, Break) else ()))
+    sooner = end_sooner(tx, trace, reached)
+    if sooner is not None:
+        plan.decide(*sooner)
+    trace.guard_mutated()
+    trace.guard_changed()
+    graph = trace.graph.finish(reached.nodes()) if trace.graph.ops else None
+    return Capture(
+        graph,
+        tuple(trace.guards),
+        tuple(trace.effects),
+        end,
+        own,
+        reached.uses,
+        trace.first_line(),
+        trace.steps,
+        trace.unguarded(),
+        trace.comparable and not trace.effects,
+        trace.first_covered is not None,
+        trace.release,
+    )
 
 
 assert set(PLAIN_OPS) <= set(CANON), sorted(set(PLAIN_OPS) - set(CANON))

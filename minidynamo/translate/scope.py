@@ -22,6 +22,7 @@ class Scope:
 
     def load(self, tx: Any, name: str) -> VariableTracker:
         """CPython: LOAD_GLOBAL. A builtin is used only while no global of its name exists: that is guarded."""
+        tx.trace.use_globals(tx, self.names, stores=False)
         written = tx.written_global(self.names, name)
         if written is not None:
             return written
@@ -34,6 +35,7 @@ class Scope:
 
     def store(self, tx: Any, name: str, value: VariableTracker) -> None:
         """CPython: STORE_GLOBAL; later reads of the trace see it."""
+        tx.trace.use_globals(tx, self.names, stores=True)
         self.replay(tx, name, value)
         tx.trace.globals_written[id(self.names), name] = value
 

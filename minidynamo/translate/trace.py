@@ -51,9 +51,12 @@ class Trace:
         self.mutated: dict[Source, None] = {}
         self.lazy: list[LazyVariable] = []
         self.effects: list[Effect] = []
+        self.cyclic: list[Any] = []
         self.changed: dict[int, VariableTracker] = {}
         self.generators: list[GeneratorVariable] = []
+        self.classes: set[type] = set()
         self.outside_cells: list[OutsideCell] = []
+        self.namespaces: dict[int, Source] = {}  # dictionaries that are the globals of a traced function, by id
         self.globals_written: dict[tuple[int, str], VariableTracker] = {}
         self.comparable = True  # plain Python on the same values gives the same result
         self._by_source: dict[Source, VariableTracker] = {}
@@ -67,6 +70,15 @@ class Trace:
         self.steps += 1
         if self.steps > self.step_limit:
             raise SkipFrame(why(SKIP_STEPS, limit=self.step_limit))
+
+    def holds(self, cyclic: Any) -> None:
+        """`cyclic` may lead back to itself, and so keep the user's values alive: `release` empties it."""
+        self.cyclic.append(cyclic)
+
+    def release(self) -> None:
+        """Break the reference cycles among trackers. Nothing can be rebuilt afterwards."""
+        for cyclic in (*self.cyclic, *self.changed.values(), *self.outside_cells):
+            cyclic.forget()
 
     def always(self) -> bool:
         """Whether every trace of this code would go the same way: nothing was looked at."""
@@ -82,6 +94,8 @@ class Trace:
         known = self._by_source.get(source)
         if known is not None:
             return known
+        if type(value) is dict and any(id(value) == names for names, _ in self.globals_written):
+            tx.unsupported(STORE, operation="use", what="a module's globals, one of which was assigned")
         twin = self._by_object.get(id(value))
         if twin is not None and twin.source is not None:
             self.install(make_guard(source, GuardBuilder.DUPLICATE_INPUT, twin.source))
@@ -120,6 +134,13 @@ class Trace:
         """The trace took it that two sources hold different objects."""
         self.install(make_guard(left, GuardBuilder.NO_ALIAS, right))
 
+    def use_globals(self, tx: Any, names: dict[str, Any], stores: bool) -> None:
+        """A function's globals are read or written by name. Breaks the graph when the trace knows them as a dict too, and one of the
+        two ways changes them."""
+        known = self._by_object.get(id(names))
+        if known is not None and (stores or id(known) in self.changed):
+            tx.unsupported(STORE, operation="use", what="a module's globals, known as a dict too")
+
     def effect(self, made: Effect, changed: VariableTracker | None) -> None:
         """Remember a change of something outside, to be replayed in this order; `changed` is what changes, if it is an object."""
         self.effects.append(made)
@@ -127,8 +148,15 @@ class Trace:
             self.changed[id(changed)] = changed
 
     def guard_changed(self) -> None:
-        """Decision 6: an object that the trace changed is no other object of its type that the trace looked at."""
+        """Decision 6: an object that the trace changed is no other object of its type that the trace looked at, nor the globals of
+        a function that it executed."""
         done: set[int] = set()
+        for changed in self.changed.values():
+            if changed.python_type() is dict:
+                assert changed.source is not None
+                for names in self.namespaces.values():
+                    if names != changed.source:
+                        self.guard_distinct(changed.source, names)
         for changed in self.changed.values():
             done.add(id(changed))
             for other in self._by_object.values():

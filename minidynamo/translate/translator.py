@@ -12,13 +12,16 @@ from typing import Any, NoReturn
 from ..events import Where
 from ..exc import Unsupported
 from ..graph.output_graph import OutputGraph
-from ..guards.guard import Guard
+from ..guards.builder import GuardBuilder
+from ..guards.guard import Guard, make_guard
 from ..pycode.instruction import Instruction
 from ..pycode.lift import CodeIR
 from ..reasons import MISSING_OPCODE, OPERATOR_FAILS, Reason, Why, why
 from ..rules import dispatch, tensor_ops, torch_functions, trace_rules
-from ..sources import Source
+from ..sources import AttrSource, Source
 from ..variables.base import VariableTracker
+from ..variables.constant import CONSTANT_TYPES, ConstantVariable
+from ..variables.exceptions import ExceptionVariable, ObservedException, follows
 from ..variables.functions import BuiltinVariable, Cell
 from ..variables.lazy import LazyVariable
 from .capture import Effect
@@ -48,6 +51,7 @@ class InstructionTranslatorBase:
         self.index = 0
         self.current: Instruction = ir.instructions[0]
         self.result: VariableTracker | None = None
+        self.handled: list[VariableTracker] = []
         self.yielded: VariableTracker | None = None
 
     # --- the loop ----------------------------------------------------------------------------------------------------
@@ -59,7 +63,22 @@ class InstructionTranslatorBase:
         if handler is None:
             self.unsupported(NOT_CAPTURED.get(inst.opname, MISSING_OPCODE), opname=inst.opname)
         self.index += 1
-        handler(self, inst)
+        try:
+            handler(self, inst)
+        except ObservedException as stop:
+            self.unwind(inst, stop)
+
+    def unwind(self, inst: Instruction, stop: ObservedException) -> None:
+        """CPython: exception_unwind. Go on at this frame's handler of the instruction; without one the exception goes to the caller."""
+        region = self.ir.handler_at(inst.index) if self.ir.regions else None
+        if region is None:
+            self.result = self.result or ConstantVariable(None)  # the frame is over
+            raise stop
+        del self.stack[region.depth :]
+        if region.lasti:
+            self.push(ConstantVariable(inst.offset // 2))
+        self.push(stop.exception)
+        self.index = region.target
 
     # --- what handlers use -------------------------------------------------------------------------------------------
     def push(self, value: VariableTracker) -> None:
@@ -106,6 +125,11 @@ class InstructionTranslatorBase:
 
     def guard_global_state(self) -> None:
         self.trace.guard_global_state()
+
+    def guard_class(self, cls: type, source: Source) -> None:
+        if cls not in self.trace.classes:
+            self.trace.classes.add(cls)
+            self.install(make_guard(AttrSource(source, "__getattribute__"), GuardBuilder.ID_MATCH))
 
     def effect(self, opname: str, arg: Any, *operands: VariableTracker) -> None:
         owner = {"STORE_ATTR": 1, "STORE_SUBSCR": 1, "DELETE_ATTR": 0, "DELETE_SUBSCR": 0}.get(opname)
@@ -175,7 +199,20 @@ class InstructionTranslatorBase:
     def unsupported(self, reason: Reason, **facts: Any) -> NoReturn:
         unimplemented(why(reason, **facts), self.where())
 
+    def raises(self, name: str, cls: type[Exception], *args: VariableTracker) -> NoReturn:
+        """The program's own error is `cls(*args)`: it goes to a handler in the trace, else plain Python raises it."""
+        if not self.covered():
+            self.unsupported(OPERATOR_FAILS, name=name, error=cls.__name__)
+        exception = ExceptionVariable(cls, list(args))
+        exception.raised_at = self.trace.root_index
+        raise ObservedException(exception)
+
     def fails(self, name: str, error: BaseException) -> NoReturn:
+        """The program's own error was met while folding or working out metadata."""
+        args = error.args
+        if isinstance(error, Exception) and type(error).__module__ == "builtins":
+            if follows(type(error)) and all(type(a) in CONSTANT_TYPES for a in args):
+                self.raises(name, type(error), *map(ConstantVariable, args))
         self.unsupported(OPERATOR_FAILS, name=name, error=type(error).__name__)
 
     def depth(self) -> int:

@@ -86,6 +86,9 @@ class Tracing(Protocol):
     def install(self, guard: Guard) -> None:
         """Add a guard to the capture's set, from which nothing is ever removed."""
 
+    def guard_class(self, cls: type, source: Source) -> None:
+        """Guard, once for each class, that its instances' attributes are read in the usual way."""
+
     def effect(self, opname: str, arg: Any, *operands: VariableTracker) -> None:
         """Something outside of the trace changes: the instruction is replayed, in order, after the graph has run."""
 
@@ -124,6 +127,9 @@ class Tracing(Protocol):
 
     def unsupported(self, reason: Reason, **facts: Any) -> NoReturn:
         """Raise `Unsupported` for the current instruction."""
+
+    def raises(self, name: str, cls: type[Exception], *args: VariableTracker) -> NoReturn:
+        """The program's own error is `cls(*args)`: it goes to a handler in the trace, else plain Python raises it."""
 
     def fails(self, name: str, error: BaseException) -> NoReturn:
         """The program's own error was met: plain Python is to raise it, at this instruction."""
@@ -285,6 +291,10 @@ class VariableTracker:
         """CPython: a binary number/sequence slot of this operand's type; None stands for NotImplemented."""
         self._opaque(tx, f"operator {symbol}")
 
+    def slot_inplace(self, tx: Tracing, symbol: str, right: VariableTracker) -> VariableTracker | None:
+        """CPython: an in-place slot that is not the ordinary one; None stands for NotImplemented."""
+        return None
+
     def slot_compare(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
     ) -> VariableTracker | None:
@@ -320,6 +330,9 @@ class VariableTracker:
     def sequence_items(self, tx: Tracing) -> list[VariableTracker] | None:
         """Items when iterating has no effect and the number is known, else None."""
         return None
+
+    def forget(self) -> None:
+        """Drop what it holds: the trace is over. For trackers that can lead back to themselves."""
 
     # --- how it is rebuilt -------------------------------------------------------------------------------------------
     def reconstruct(self, emit: Emitting) -> E.Expr:

@@ -15,7 +15,7 @@ from ..sources import Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .registry import FROM_PYTHON, wraps
 
-SINGLETONS = (type(None), bool, type(Ellipsis))
+SINGLETONS = (type(None), bool, type(Ellipsis), type(NotImplemented))
 NUMBERS = (int, float, complex)
 TEXT = (str, bytes)
 TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
@@ -96,6 +96,8 @@ class ConstantVariable(VariableTracker):
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
     ) -> VariableTracker | None:
         if not (left.is_python_constant() and right.is_python_constant()):
+            if left is self and isinstance(self.value, TEXT) and symbol in ("%", "%="):
+                tx.unsupported(UNSUPPORTED_CALL, name=f"formatting of {right.type_name()}")
             return None
         a, b = left.as_python_constant(), right.as_python_constant()
         if _too_large(symbol, a, b):
@@ -114,6 +116,8 @@ class ConstantVariable(VariableTracker):
         return fold(tx, f"operator {symbol}", UNARY[symbol], self)
 
     def slot_truth(self, tx: Tracing) -> bool:
+        if self.value is NotImplemented:  # warns, or raises from 3.14 on
+            return VariableTracker.slot_truth(self, tx)
         return bool(self.value)
 
     def slot_len(self, tx: Tracing) -> int:
@@ -158,7 +162,7 @@ def fold(tx: Tracing, name: str, fn: Callable[..., Any], *operands: VariableTrac
     try:
         value = fn(*[o.as_python_constant() for o in operands])
     except Exception as error:
-        tx.unsupported(OPERATOR_FAILS, name=name, error=type(error).__name__)
+        tx.fails(name, error)
     return constant_value(tx, name, value, VariableTracker.propagate(*operands))
 
 
@@ -184,8 +188,6 @@ def _too_large(symbol: str, a: Any, b: Any) -> bool:
         size = next((len(x) for x in (a, b) if isinstance(x, TEXT)), 0)
         count = next((x for x in (a, b) if isinstance(x, int)), 0)
         return size * count > FOLD_LIMIT_BITS
-    if op == "%":
-        return isinstance(a, TEXT)  # a format may ask for any width
     return False
 
 

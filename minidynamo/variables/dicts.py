@@ -12,6 +12,7 @@ from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL
 from ..sources import ItemSource, Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import CONSTANT_TYPES, ConstantVariable
+from .iterators import IteratorVariable
 from .lazy import LazyVariable
 from .opaque import wrap_opaque
 from .registry import wraps
@@ -48,7 +49,7 @@ class DictVariable(VariableTracker):
     """A dict. Items of one that came from outside are lazy; its keys are guarded as far as the trace looked: per key, by
     length, or all with their order. One that came from outside and is changed replays the changes as effects."""
 
-    __slots__ = ("items", "keys_guarded", "length_guarded")
+    __slots__ = ("items", "keys_guarded", "length_guarded", "resized")
     mutable = True
 
     def __init__(
@@ -61,6 +62,7 @@ class DictVariable(VariableTracker):
         self.items = items
         self.keys_guarded = source is None
         self.length_guarded = source is None
+        self.resized = False  # it came from outside, and the trace added or removed keys
 
     def python_type(self) -> type:
         return dict
@@ -112,7 +114,7 @@ class DictVariable(VariableTracker):
     def slot_getitem(self, tx: Tracing, key: VariableTracker) -> VariableTracker:
         value = self.look_up(tx, Key(tx, key))
         if value is None:
-            tx.unsupported(OPERATOR_FAILS, name="subscript", error="KeyError")
+            tx.raises("subscript", KeyError, key)
         return value
 
     def slot_setitem(self, tx: Tracing, key: VariableTracker, value: VariableTracker) -> None:
@@ -120,7 +122,8 @@ class DictVariable(VariableTracker):
 
     def put(self, tx: Tracing, key: Key, value: VariableTracker) -> None:
         """`d[key] = value`; a key that was there keeps its place and its own key object."""
-        self.look_up(tx, key)
+        found = self.look_up(tx, key)
+        self.resized |= self.source is not None and found is None
         if self.source is not None:
             tx.effect("STORE_SUBSCR", None, value, self, key.tracker)
         self.items[key] = value
@@ -128,21 +131,20 @@ class DictVariable(VariableTracker):
     def slot_delitem(self, tx: Tracing, key: VariableTracker) -> None:
         found = Key(tx, key)
         if self.look_up(tx, found) is None:
-            tx.unsupported(OPERATOR_FAILS, name="del", error="KeyError")
+            tx.raises("del", KeyError, key)
         if self.source is not None:
             tx.effect("DELETE_SUBSCR", None, self, found.tracker)
+            self.resized = True
         del self.items[found]
 
     def slot_iter(self, tx: Tracing) -> VariableTracker:
-        return self.keys(tx).slot_iter(tx)
+        return DictIteratorVariable(self, "keys", self.all_keys(tx))
 
     def sequence_items(self, tx: Tracing) -> list[VariableTracker] | None:
         return [key.tracker for key in self.all_keys(tx)]
 
-    def keys(self, tx: Tracing) -> TupleVariable:
-        return TupleVariable(
-            [key.tracker for key in self.all_keys(tx)], guards=VariableTracker.propagate(self)
-        )
+    def forget(self) -> None:
+        self.items.clear()
 
     # --- methods ---------------------------------------------------------------------------------------------------------------
     def call_method(
@@ -196,7 +198,7 @@ def _pop(self: DictVariable, tx: Tracing, key: VariableTracker, *default: Variab
     if value is None:
         if default:
             return default[0]
-        tx.unsupported(OPERATOR_FAILS, name="dict.pop", error="KeyError")
+        tx.raises("dict.pop", KeyError, key)
     self.slot_delitem(tx, key)
     return value
 
@@ -229,6 +231,7 @@ def _update(
 def _clear(self: DictVariable, tx: Tracing) -> VariableTracker:
     if self.source is not None:
         tx.effect_call(dict.clear, self)
+        self.resized = True
         self.all_keys(tx)
     self.items.clear()
     return NONE
@@ -249,6 +252,55 @@ DICT_METHODS: dict[tuple[str, int], Callable[..., VariableTracker]] = {
     ("update", 1): _update,
     ("clear", 0): _clear,
 }
+
+
+VIEWS: dict[str, Callable[[DictVariable, Key], VariableTracker]] = {
+    "keys": lambda owner, key: key.tracker,
+    "values": lambda owner, key: owner.items[key],
+    "items": lambda owner, key: TupleVariable([key.tracker, owner.items[key]]),
+}
+
+
+class DictIteratorVariable(IteratorVariable):
+    """An iterator over a dict's keys, values or items: sees values that change meanwhile; other changes are errors of the program.
+    Rebuilt by iterating anew up to its place."""
+
+    __slots__ = ("owner", "name", "keys", "place")
+
+    def __init__(self, owner: DictVariable, name: str, keys: list[Key]) -> None:
+        super().__init__(None, VariableTracker.propagate(owner))
+        self.owner = owner
+        self.name = name
+        self.keys = keys
+        self.place = 0
+
+    def python_type(self) -> type:
+        return type(iter(getattr({}, self.name)()))
+
+    def children(self) -> tuple[VariableTracker, ...]:
+        return (self.owner,)
+
+    def unchanged(self) -> bool:
+        """Whether the dict has the keys that it had when the iteration began."""
+        now = self.owner.items
+        return len(now) == len(self.keys) and all(a is b for a, b in zip(now, self.keys))
+
+    def slot_next(self, tx: Tracing) -> VariableTracker | None:
+        """CPython: dictiter_iternextkey and its like."""
+        if not self.unchanged():
+            tx.unsupported(OPERATOR_FAILS, name="iteration over a dict that changed", error="RuntimeError")
+        if self.place >= len(self.keys):
+            return None
+        self.place += 1
+        return VIEWS[self.name](self.owner, self.keys[self.place - 1])
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        if not self.unchanged() or self.owner.resized:
+            emit.impossible("an iterator over a dict that changed")
+        made = emit.temporary(E.Op("GET_ITER", None, (E.Call(E.Attr(emit.value(self.owner), self.name)),)))
+        for _ in range(self.place):
+            emit.do(E.Do(E.Call(E.Const(next), (made,))))
+        return made
 
 
 class DictViewVariable(VariableTracker):
@@ -279,17 +331,10 @@ class DictViewVariable(VariableTracker):
         return VariableTracker.slot_contains(self, tx, item)
 
     def sequence_items(self, tx: Tracing) -> list[VariableTracker] | None:
-        keys = self.owner.all_keys(tx)
-        if self.name == "keys":
-            return [key.tracker for key in keys]
-        values = [self.owner.items[key] for key in keys]
-        if self.name == "values":
-            return values
-        return [TupleVariable([key.tracker, value]) for key, value in zip(keys, values)]
+        return [VIEWS[self.name](self.owner, key) for key in self.owner.all_keys(tx)]
 
     def slot_iter(self, tx: Tracing) -> VariableTracker:
-        items = self.sequence_items(tx) or []
-        return TupleVariable(items, guards=VariableTracker.propagate(self)).slot_iter(tx)
+        return DictIteratorVariable(self.owner, self.name, self.owner.all_keys(tx))
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         return E.Call(E.Attr(emit.value(self.owner), self.name))

@@ -139,6 +139,10 @@ class Cell:
         """What must be in the cell when it is made anew."""
         return self.content
 
+    def forget(self) -> None:
+        """Drop the content: the trace is over."""
+        self.content = None
+
 
 class CellVariable(VariableTracker):
     """A cell object on the stack (LOAD_CLOSURE)."""

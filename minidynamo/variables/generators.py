@@ -44,6 +44,9 @@ class GeneratorVariable(IteratorVariable):
         """Whether its code has try or with blocks: when it dies then shows."""
         return bool(self.frame.ir.regions)
 
+    def forget(self) -> None:
+        self.frame = None
+
     def slot_truth(self, tx: Tracing) -> bool:
         return True
 

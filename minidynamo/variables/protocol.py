@@ -5,23 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS
-from ..static_access import type_lookup
+from ..static_access import is_subtype, type_lookup
 from .base import Tracing, VariableTracker
 from .constant import SINGLE, ConstantVariable
 from .functions import BoundMethodVariable, BuiltinVariable
 from .opaque import NullVariable
 from .sequences import TupleVariable
 from .tensor import TensorVariable
+from .user_objects import UserObject, reflected
 
 SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 def binary_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker) -> VariableTracker:
-    """CPython: binary_op1 / binary_iop1. The right operand's slot goes first if its type is a proper subclass of the
-    left's. Tensors take part in every operator, so a tensor operand decides (its reflected slot)."""
+    """CPython: binary_iop1, binary_op1: the left operand's in-place slot, then the two operands' slots. The slot of one type is
+    asked once."""
     left, right = left.realize(tx), right.realize(tx)
-    first, second = _order(left, right)
-    for operand in (first, second):
+    result = left.slot_inplace(tx, symbol, right) if symbol.endswith("=") else None
+    if result is not None:
+        return result
+    first, second = right, left
+    if not _right_first(left, right) or not _overrides(right, left, symbol):
+        first, second = left, right
+    for operand in (first, second) if left.python_type() is not right.python_type() else (first,):
         result = operand.slot_binary(tx, symbol, left, right)
         if result is not None:
             return result
@@ -35,7 +41,7 @@ def binary_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableTr
 def compare_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker) -> VariableTracker:
     """CPython: do_richcompare; == and != fall back on identity."""
     left, right = left.realize(tx), right.realize(tx)
-    first, second = _order(left, right)
+    first, second = (right, left) if _right_first(left, right) else (left, right)
     for operand in (first, second):
         result = operand.slot_compare(tx, symbol, left, right)
         if result is not None:
@@ -50,13 +56,24 @@ def compare_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableT
     )
 
 
-def _order(left: VariableTracker, right: VariableTracker) -> tuple[VariableTracker, VariableTracker]:
-    if isinstance(right, TensorVariable) and not isinstance(left, TensorVariable):
-        return right, left
+def _right_first(left: VariableTracker, right: VariableTracker) -> bool:
+    """CPython: the right operand is asked first if its type is a proper subclass of the left's. A tensor on the right is asked before
+    numbers and sequences, whose slots would decline it."""
     left_type, right_type = left.python_type(), right.python_type()
-    if left_type is not right_type and left_type in type.__dict__["__mro__"].__get__(right_type):
-        return right, left
-    return left, right
+    if isinstance(right, TensorVariable):
+        return left_type in DECLINE_TENSORS
+    return left_type is not right_type and is_subtype(right_type, left_type)
+
+
+DECLINE_TENSORS = (int, float, bool, complex, list, tuple)
+
+
+def _overrides(right: VariableTracker, left: VariableTracker, symbol: str) -> bool:
+    """CPython: method_is_overloaded, asked between two classes of the user's."""
+    if not isinstance(right, UserObject) or not isinstance(left, UserObject):
+        return True
+    name = reflected(symbol)
+    return type_lookup(right.cls, name) is not type_lookup(left.cls, name)
 
 
 def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> bool:

@@ -111,7 +111,8 @@ class SequenceVariable(VariableTracker):
         if key.is_python_constant() and type(key.as_python_constant()) in (int, bool):
             index = key.as_python_constant()
             if not -len(self.items) <= index < len(self.items):
-                tx.unsupported(OPERATOR_FAILS, name="subscript", error="IndexError")
+                kind = "list" if self.real_type is list else "tuple"
+                tx.raises("subscript", IndexError, ConstantVariable(f"{kind} index out of range"))
             return self.items[index]
         return VariableTracker.slot_getitem(self, tx, key)
 
@@ -211,6 +212,9 @@ class ListVariable(SequenceVariable):
         index: Any = key.as_python_constant() if key.is_python_constant() else None
         known = type(index) in (int, bool) and -len(self.items) <= index < len(self.items)
         return int(index) if known else None
+
+    def forget(self) -> None:
+        self.items.clear()
 
     def slot_setitem(self, tx: Tracing, key: VariableTracker, value: VariableTracker) -> None:
         index = self.position(key)

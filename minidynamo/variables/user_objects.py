@@ -10,8 +10,8 @@ from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..pycode import expr as E
 from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS, STORE
-from ..sources import AttrSource, Source
-from ..static_access import instance_dict, type_lookup
+from ..sources import AttrSource, Source, TypeSource
+from ..static_access import instance_dict, is_subtype, type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import ConstantVariable
 from .registry import wraps_if
@@ -80,7 +80,7 @@ class UserObject(VariableTracker):
             return self.read_descriptor(tx, name, raw)
         fallback = type_lookup(self.cls, "__getattr__", None)
         if type(fallback) is types.FunctionType:
-            self.guard_absent(tx, name)
+            self.guard_presence(tx, name)
             return self.call_special(tx, "__getattr__", [ConstantVariable(name)])
         tx.unsupported(OPERATOR_FAILS, name=f"attribute {name} of {self.type_name()}", error="AttributeError")
 
@@ -103,6 +103,23 @@ class UserObject(VariableTracker):
             return tx.lazily(raw, self.class_source(tx, name))
         self.refuse(tx, f"descriptor {name}")
 
+    def guard_presence(self, tx: Tracing, name: str) -> None:
+        """Guard that the instance or its class has the attribute, or that neither has, as it is now."""
+        raise NotImplementedError
+
+    def guard_storing(self, tx: Tracing, name: str, raw: Any) -> None:
+        """What decides about an assignment: the class's `__setattr__`, and what it has under the name."""
+        cls = self.type_source(tx)
+        tx.install(make_guard(AttrSource(cls, "__setattr__"), GuardBuilder.ID_MATCH))
+        if raw is MISSING:
+            tx.install(make_guard(cls, GuardBuilder.HASATTR, name))
+        else:
+            tx.install(make_guard(AttrSource(cls, name), GuardBuilder.TYPE_MATCH))
+
+    def type_source(self, tx: Tracing) -> Source:
+        """A source of the class."""
+        raise NotImplementedError
+
     def setattr(self, tx: Tracing, name: str, value: VariableTracker) -> None:
         """CPython: PyObject_GenericSetAttr. A class with `__setattr__` of its own is left to plain Python."""
         raw = type_lookup(self.cls, name, MISSING)
@@ -110,6 +127,7 @@ class UserObject(VariableTracker):
             tx.unsupported(
                 STORE, operation="attribute assignment", what=f"a {self.type_name()} with __setattr__"
             )
+        self.guard_storing(tx, name, raw)
         if type(raw) is property:
             if type(raw.fset) is not types.FunctionType:
                 self.refuse(tx, f"property {name}")
@@ -134,7 +152,7 @@ class UserObject(VariableTracker):
         """The function that the class defines as a special method; None when it has none; refused when it is no function."""
         raw = type_lookup(self.cls, name, None)
         if raw is None:
-            self.guard_absent(tx, name)
+            self.guard_presence(tx, name)
             return None
         if type(raw) in (types.WrapperDescriptorType, types.MethodDescriptorType):
             tx.install(make_guard(self.class_source(tx, name), GuardBuilder.ID_MATCH))
@@ -159,28 +177,26 @@ class UserObject(VariableTracker):
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
     ) -> VariableTracker | None:
         forward = FORWARD[symbol.rstrip("=")]
-        names = [forward if left is self else f"__r{forward[2:]}"]
-        if symbol.endswith("=") and left is self:
-            names.insert(0, f"__i{forward[2:]}")
-        for name in names:
-            fn = self.special(tx, name)
-            if fn is not None:
-                result = tx.call(fn, [self, right if left is self else left], {})
-                if not _is_not_implemented(result):
-                    return result
-        return None
+        name, other = (forward, right) if left is self else (reflected(symbol), left)
+        return self.attempt(tx, name, other)
+
+    def slot_inplace(self, tx: Tracing, symbol: str, right: VariableTracker) -> VariableTracker | None:
+        forward = FORWARD[symbol.rstrip("=")]
+        return self.attempt(tx, f"__i{forward[2:]}", right)
+
+    def attempt(self, tx: Tracing, name: str, other: VariableTracker) -> VariableTracker | None:
+        """Call a special method; None when there is none or it declines."""
+        fn = self.special(tx, name)
+        result = tx.call(fn, [self, other], {}).realize(tx) if fn is not None else None
+        return None if result is None or _is_not_implemented(result) else result
 
     def slot_compare(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
     ) -> VariableTracker | None:
         name, other = (COMPARE[symbol], right) if left is self else (COMPARE[SWAPPED[symbol]], left)
-        fn = self.special(tx, name)
-        if fn is None and name == "__ne__" and self.special(tx, "__eq__") is not None:
+        if name == "__ne__" and self.special(tx, name) is None and self.special(tx, "__eq__") is not None:
             self.refuse(tx, "operator !=")
-        if fn is None:
-            return None
-        result = tx.call(fn, [self, other], {})
-        return None if _is_not_implemented(result) else result
+        return self.attempt(tx, name, other)
 
     def slot_unary(self, tx: Tracing, symbol: str) -> VariableTracker:
         return self.call_special(tx, UNARY[symbol], [])
@@ -231,6 +247,11 @@ class UserObject(VariableTracker):
         return tx.call(self.getattr(tx, name), args, kwargs)
 
 
+def reflected(symbol: str) -> str:
+    """The special method of the right operand."""
+    return f"__r{FORWARD[symbol.rstrip('=')][2:]}"
+
+
 def is_data_descriptor(raw: Any) -> bool:
     """CPython: tp_descr_set is there."""
     return any(type_lookup(type(raw), name, None) is not None for name in ("__set__", "__delete__"))
@@ -271,12 +292,21 @@ class UserObjectVariable(UserObject):
     def class_source(self, tx: Tracing, name: str) -> Source:
         return AttrSource(self.source, name)
 
+    def type_source(self, tx: Tracing) -> Source:
+        return TypeSource(self.source)
+
+    def guard_presence(self, tx: Tracing, name: str) -> None:
+        tx.install(make_guard(self.source, GuardBuilder.HASATTR, name))
+
     def class_variable(self, tx: Tracing) -> VariableTracker:
-        return tx.wrap(self.cls, AttrSource(self.source, "__class__"))
+        return tx.wrap(self.cls, TypeSource(self.source))
 
     def store(self, tx: Tracing, name: str, value: VariableTracker) -> None:
         tx.effect("STORE_ATTR", name, value, self)
         self.stored[name] = value
+
+    def forget(self) -> None:
+        self.stored.clear()
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         return emit.load(self.source)
@@ -301,11 +331,24 @@ class NewObjectVariable(UserObject):
             self.refuse(tx, f"attribute {name} of a class without a name")
         return AttrSource(self.class_tracker.source, name)
 
+    def type_source(self, tx: Tracing) -> Source:
+        if self.class_tracker.source is None:
+            self.refuse(tx, "attribute of a class without a name")
+        return self.class_tracker.source
+
+    def guard_presence(self, tx: Tracing, name: str) -> None:
+        if type_lookup(type, name) is not None:  # every class has it from `type`: the guard could not tell
+            self.refuse(tx, name)
+        tx.install(make_guard(self.type_source(tx), GuardBuilder.HASATTR, name))
+
     def class_variable(self, tx: Tracing) -> VariableTracker:
         return self.class_tracker
 
     def store(self, tx: Tracing, name: str, value: VariableTracker) -> None:
         self.attributes[name] = value
+
+    def forget(self) -> None:
+        self.attributes.clear()
 
     def children(self) -> tuple[VariableTracker, ...]:
         return (self.class_tracker, *self.attributes.values())
@@ -360,7 +403,8 @@ def _followed(value: Any) -> bool:
     return (
         bool(cls.__flags__ & 0x200)
         and has_plain_attributes(cls)
-        and not isinstance(value, (type, types.ModuleType))
+        and not is_subtype(cls, type)
+        and not is_subtype(cls, types.ModuleType)
     )
 
 
@@ -368,4 +412,5 @@ def _followed(value: Any) -> bool:
 def wrap_user_object(tx: Tracing, value: Any, source: Source) -> VariableTracker:
     made = UserObjectVariable(value, source)
     made.make_guards(tx, GuardBuilder.TYPE_MATCH)
+    tx.guard_class(type(value), TypeSource(source))
     return made

@@ -48,6 +48,7 @@ class Guarded:
     has_break: bool = False
     rerunnable: bool = False
     payload: object = None
+    direct: tuple[Any, tuple[int, ...], tuple[str, object]] | None = None
 
 
 def define(source: str, **names: object) -> types.FunctionType:

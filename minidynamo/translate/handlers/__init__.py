@@ -1,6 +1,6 @@
 """One handler per canonical instruction, in files by kind; importing the package fills the table."""
 
-from . import calls, containers, control, functions, generators, names, operators, stack, with_
+from . import calls, containers, control, exceptions, functions, generators, names, operators, stack, with_
 from .table import HANDLERS, NOT_CAPTURED
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "calls",
     "containers",
     "control",
+    "exceptions",
     "functions",
     "generators",
     "names",

@@ -70,7 +70,8 @@ def load_attr(tx: Any, inst: Instruction) -> None:
 @handles("MAKE_CELL")
 def make_cell(tx: Any, inst: Instruction) -> None:
     """CPython: the variable moves from its slot into a fresh cell."""
-    tx.cells[inst.arg] = Cell(inst.arg, tx.symbolic_locals.pop(inst.arg, None))
+    cell = tx.cells[inst.arg] = Cell(inst.arg, tx.symbolic_locals.pop(inst.arg, None))
+    tx.trace.holds(cell)
 
 
 @handles("COPY_FREE_VARS")

@@ -8,6 +8,7 @@ from ...pycode.instruction import Instruction
 from ...variables.base import VariableTracker
 from ...variables.code import CodeVariable
 from ...variables.constant import CONSTANT_TYPES, ConstantVariable
+from ...variables.functions import BuiltinVariable
 from ...variables.opaque import NULL
 from ...variables.sequences import TupleVariable
 from .table import handles
@@ -47,4 +48,6 @@ def code_constant(value: Any) -> VariableTracker:
         return ConstantVariable(value)
     if type(value) is tuple:
         return TupleVariable([code_constant(item) for item in value])
+    if isinstance(value, type):  # AssertionError
+        return BuiltinVariable(value, None)
     return CodeVariable(value)

@@ -13,11 +13,7 @@ HANDLERS: dict[str, Handler] = {}
 
 # Canonical instructions without a handler. `unsupported` names the instruction; a test holds both tables against canon.
 NOT_CAPTURED: dict[str, Reason] = {
-    **dict.fromkeys(
-        ("WITH_EXCEPT_START", "PUSH_EXC_INFO", "POP_EXCEPT", "RERAISE", "CHECK_EXC_MATCH", "CHECK_EG_MATCH"),
-        EXCEPTION,
-    ),
-    "RAISE_VARARGS": EXCEPTION,
+    "CHECK_EG_MATCH": EXCEPTION,
     **dict.fromkeys(
         (
             *("IMPORT_NAME", "IMPORT_FROM"),

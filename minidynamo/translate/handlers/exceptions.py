@@ -1,0 +1,84 @@
+"""Raising and handling inside the trace. An exception that leaves the frame is left to plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...pycode.instruction import Instruction
+from ...reasons import EXCEPTION
+from ...variables.base import VariableTracker
+from ...variables.constant import ConstantVariable
+from ...variables.exceptions import ExceptionVariable, ObservedException, TracebackVariable, follows
+from ...variables.functions import BuiltinVariable
+from ...variables.sequences import TupleVariable
+from .calls import callable_and_arguments
+from .table import handles
+
+NONE = ConstantVariable(None)
+
+
+def raised(tx: Any, value: VariableTracker) -> ObservedException:
+    """What `raise value` does: a class is instantiated."""
+    value = value.realize(tx)
+    if isinstance(value, BuiltinVariable) and follows(value.fn):
+        value = ExceptionVariable(value.fn, [])
+    if not isinstance(value, ExceptionVariable):
+        tx.unsupported(EXCEPTION)
+    assert isinstance(value, ExceptionVariable)
+    if value.raised_at is None:
+        value.raised_at = tx.trace.root_index
+    return ObservedException(value)
+
+
+@handles("RAISE_VARARGS")
+def raise_varargs(tx: Any, inst: Instruction) -> None:
+    """`raise`, `raise e`, `raise e from cause`. The cause matters only to who looks at the exception: that breaks the graph."""
+    values = tx.popn(inst.arg)
+    if not values and not tx.handled:
+        tx.unsupported(EXCEPTION)
+    raise raised(tx, values[0] if values else tx.handled[-1])
+
+
+@handles("RERAISE")
+def reraise(tx: Any, inst: Instruction) -> None:
+    raise raised(tx, tx.pop())
+
+
+@handles("PUSH_EXC_INFO")
+def push_exc_info(tx: Any, inst: Instruction) -> None:
+    """CPython: what was handled before goes below the exception, which is handled from here on."""
+    exception = tx.pop()
+    tx.push(tx.handled[-1] if tx.handled else NONE)
+    tx.push(exception)
+    tx.handled.append(exception)
+
+
+@handles("POP_EXCEPT")
+def pop_except(tx: Any, inst: Instruction) -> None:
+    tx.pop()
+    tx.handled.pop()
+
+
+@handles("CHECK_EXC_MATCH")
+def check_exc_match(tx: Any, inst: Instruction) -> None:
+    """CPython: PyErr_GivenExceptionMatches, which walks the MRO and asks no `__subclasscheck__`."""
+    classes = tx.pop().realize(tx)
+    exception = tx.stack[-1].realize(tx)
+    wanted = classes.items if isinstance(classes, TupleVariable) else [classes]
+    found = [c.realize(tx) for c in wanted]
+    if not isinstance(exception, ExceptionVariable) or not all(isinstance(c, BuiltinVariable) for c in found):
+        tx.unsupported(EXCEPTION)
+    mro = type.__dict__["__mro__"].__get__(exception.cls)
+    tx.push(ConstantVariable(any(c.fn in mro for c in found), guards=VariableTracker.propagate(*found)))
+
+
+@handles("WITH_EXCEPT_START")
+def with_except_start(tx: Any, inst: Instruction) -> None:
+    """`__exit__(type, exception, traceback)`; the exit function lies below what the handler saved."""
+    exception = tx.stack[-1].realize(tx)
+    if not isinstance(exception, ExceptionVariable):
+        tx.unsupported(EXCEPTION)
+    below = [tx.stack[-inst.arg]] if inst.arg == 4 else [tx.stack[-inst.arg], tx.stack[-inst.arg + 1]]
+    fn, args = callable_and_arguments(below) if len(below) == 2 else (below[0], [])
+    details = [BuiltinVariable(exception.cls, None), exception, TracebackVariable()]
+    tx.push(tx.call(fn, [*args, *details], {}))

@@ -1,0 +1,93 @@
+"""Emitted code does not keep what it no longer needs.
+
+The temporaries of emitted code (`___...`) are given up at their last use: a resume function may run for long, and an exception that
+passes keeps the frame and all its locals alive.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ..pycode import expr as E
+
+
+def move(body: E.Body) -> E.Body:
+    """The same statements, with the last use of each temporary as a `Move`. A temporary that is never used is not kept at all."""
+    return _body(body, set())
+
+
+def is_temporary(name: str) -> bool:
+    return name.startswith("___")
+
+
+def _body(body: E.Body, live: set[str]) -> E.Body:
+    """`live` are the temporaries that are used after the body; it becomes those that are used from its beginning on."""
+    done = [_statement(statement, live) for statement in reversed(body)]
+    return tuple(reversed(done))
+
+
+def _statement(s: E.Stmt, live: set[str]) -> E.Stmt:
+    if isinstance(s, E.Assign):
+        if is_temporary(s.name) and s.name not in live:
+            return E.Do(_part(s.value, live))
+        live.discard(s.name)
+        return E.Assign(s.name, _part(s.value, live))
+    if isinstance(s, E.Branch):
+        taken, fallthrough = set(live), set(live)
+        blocks = _body(s.taken, taken), _body(s.fallthrough, fallthrough)
+        live |= taken | fallthrough
+        return E.Branch(s.opname, _parts(s.operands, live), *blocks)
+    if isinstance(s, E.IterBranch):
+        more, done = set(live), set(live)
+        blocks = _body(s.more, more), _body(s.done, done)
+        live |= (more | done) - {s.iter_name, s.item_name}
+        return E.IterBranch(_part(s.iterator, live), *blocks, s.iter_name, s.item_name)
+    if isinstance(s, E.Rescue):  # it may stop anywhere: nothing is given up inside
+        needed = _names(s.body, set(live))
+        kept = tuple(E.Do(a.value) if isinstance(a, E.Assign) and a.name not in needed else a for a in s.body)
+        live -= {a.name for a in s.body if isinstance(a, E.Assign)}
+        return E.Rescue(kept, s.value)
+    return _fields(s, live)
+
+
+def _parts(items: tuple[E.Expr, ...], live: set[str]) -> tuple[E.Expr, ...]:
+    return tuple(reversed([_part(item, live) for item in reversed(items)]))
+
+
+def _part(e: E.Expr, live: set[str]) -> E.Expr:
+    if isinstance(e, E.Local):
+        if not is_temporary(e.name) or e.name in live:
+            return e
+        live.add(e.name)
+        return E.Move(e.name)
+    return _fields(e, live)
+
+
+def _fields(node: Any, live: set[str]) -> Any:
+    """Parts in the order opposite to that in which they are evaluated, which is the order of the fields."""
+    if isinstance(node, E.Map):  # evaluated in pairs
+        pairs = [part for pair in zip(node.keys, node.values, strict=True) for part in pair]
+        parts = _parts(tuple(pairs), live)
+        return E.Map(parts[::2], parts[1::2])
+    changes: dict[str, Any] = {}
+    for field in reversed(dataclasses.fields(node)):
+        value = getattr(node, field.name)
+        if isinstance(value, E.Expr):
+            changes[field.name] = _part(value, live)
+        elif isinstance(value, tuple) and value and isinstance(value[0], E.Expr):
+            changes[field.name] = _parts(value, live)
+    return dataclasses.replace(node, **changes) if changes else node
+
+
+def _names(node: Any, found: set[str]) -> set[str]:
+    """The locals that an expression, a statement or a tuple of them uses."""
+    if isinstance(node, E.Local):
+        found.add(node.name)
+    elif isinstance(node, tuple):
+        for part in node:
+            _names(part, found)
+    elif isinstance(node, (E.Expr, E.Stmt)):
+        for field in dataclasses.fields(node):
+            _names(getattr(node, field.name), found)
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import time
 import types
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from . import config, events
 from .backends.registry import Backend
 from .cache import EntryHandle, Validity
 from .events import Where
-from .exc import BackendCompilerFailed, Unsupported
+from .exc import BackendCompilerFailed
 from .first_run import compare_first_run
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
@@ -24,7 +23,7 @@ from .pycode.expr import Stmt, source
 from .pycode.lift import lift
 from .pycode.lower import assemble
 from .pycode.resume import is_resume_code
-from .reasons import Why
+from .reasons import Why, unsupported_error
 from .sources import FrameValues
 from .translate.capture import Break, Capture, Return
 from .translate.emit import Output, emit
@@ -216,20 +215,3 @@ def record(
             )
         )
     return made
-
-
-def unsupported_error(function: str, reason: Why, where: Where) -> Unsupported:
-    """What `nopython=True` raises: where, the source line, what was met, what to do."""
-    reason = reason.inner or reason
-    skipped = reason.code.startswith("MD3")
-    otherwise = "it would run as plain Python" if skipped else "it would run with a graph break here"
-    line = linecache.getline(where.filename, where.line).strip()
-    shown = f"\n    {line}" if line else ""
-    inside = "" if where.function == function else f" (inside {where.function}, which {function} calls)"
-    error = Unsupported(
-        f"{where}{inside}: {reason.text} [{reason.code}]{shown}\n  to do: {reason.hint}\n"
-        f"  {function} was asked to be one graph (nopython/fullgraph); without that {otherwise}",
-        reason,
-    )
-    error.where = where
-    return error

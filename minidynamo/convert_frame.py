@@ -10,11 +10,11 @@ from typing import Any
 from . import config, events
 from .backends.registry import Backend
 from .cache import SKIP, SKIP_SUBTREE, OptimizeContext, cache_entries
-from .compile_frame import FrameInput, GuardedCode, Options, compile_frame, unsupported_error
+from .compile_frame import FrameInput, GuardedCode, Options, compile_frame
 from .exc import BackendCompilerFailed, InternalError, RecompileError, Unsupported
 from .guards.check_fn import flat_names
 from .misses import limit_reached, recompiles, seen, warn
-from .reasons import BACKEND_FAILED, SKIP_ARGUMENT, SKIP_INTERNAL, Why, why
+from .reasons import BACKEND_FAILED, SKIP_ARGUMENT, SKIP_INTERNAL, Why, unsupported_error, why
 from .rules.trace_rules import frame_policy, library_of
 from .sources import check_local_name
 from .translate.plan import SkipFrame

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 import types
 import weakref
 from collections.abc import Callable
@@ -22,36 +23,24 @@ from .cache import (
     set_rerun_callback,
 )
 from .cache import cache_entries as _entries_of_code
-from .compile_frame import FrameInput, unsupported_error
-from .convert_frame import convert_frame
 from .debug.frames import code_of, compiled_frames
 from .exc import InvalidBackend
-from .guards.check_fn import flat_names
-from .misses import forget, rerun_succeeded
-from .reasons import SKIP_GENERATOR, SKIP_LIBRARY, why
-from .rules.trace_rules import GENERATOR_LIKE
-from .sources import FrameValues
+from .reasons import SKIP_GENERATOR, SKIP_LIBRARY, unsupported_error, why
 
+GENERATOR_LIKE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _keys: weakref.WeakValueDictionary[Any, CompileKey] = weakref.WeakValueDictionary()
 
 
-def _on_miss(
-    ctx: OptimizeContext,
-    code: types.CodeType,
-    args: tuple[Any, ...],
-    globals_: dict[str, Any],
-    builtins: dict[str, Any],
-    closure: tuple[types.CellType, ...] | None,
-) -> Any:
-    """What the native hook calls for a frame that no entry fits."""
-    if config.disable:
-        return NotImplemented
-    values = FrameValues(dict(zip(flat_names(code), args)), globals_, builtins, closure, code.co_freevars)
-    return ctx.convert(FrameInput(code, values), ctx)
+def _first_miss(*frame: Any) -> Any:
+    """Loads the compiler and takes its place."""
+    from .on_miss import on_miss, on_rerun
+
+    set_convert_frame(on_miss)
+    set_rerun_callback(on_rerun)
+    return on_miss(*frame)
 
 
-set_convert_frame(_on_miss)
-set_rerun_callback(rerun_succeeded)
+set_convert_frame(_first_miss)
 logs.from_environment()
 
 
@@ -183,7 +172,6 @@ def optimize(
     if disable or config.disable:
         return NoOptimizer()
     ctx = Optimizer(_compile_key(found, dynamic, given, isolate), nopython)
-    ctx.convert = convert_frame(bound, one_graph=nopython)
     ctx.backend = bound
     if guard_fail_fn is not None:
         ctx.guard_fail_fn = guard_fail_fn
@@ -234,7 +222,9 @@ def mark_skipped(fn: Any) -> None:
 def reset() -> None:
     """Drop every cache entry and mark, and what is remembered about functions."""
     reset_all()
-    forget()
+    misses = sys.modules.get(f"{__package__}.misses")
+    if misses is not None:
+        misses.forget()
 
 
 def cache_entries(fn: Any) -> list[CacheEntry]:

@@ -5,8 +5,12 @@ A reason is data: `unsupported(REASON, name=...)` fills the template. `minidynam
 
 from __future__ import annotations
 
+import linecache
 from dataclasses import dataclass
 from typing import Any
+
+from .events import Where
+from .exc import Unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,23 @@ def _row(name: str, code: str, text: str, hint: str) -> Reason:
 def why(reason: Reason, **facts: Any) -> Why:
     """Fill `reason`'s template. Raises KeyError for a fact that the template names and the caller forgot."""
     return Why(reason, reason.text.format(**facts))
+
+
+def unsupported_error(function: str, reason: Why, where: Where) -> Unsupported:
+    """What `nopython=True` raises: where, the source line, what was met, what to do."""
+    reason = reason.inner or reason
+    skipped = reason.code.startswith("MD3")
+    otherwise = "it would run as plain Python" if skipped else "it would run with a graph break here"
+    line = linecache.getline(where.filename, where.line).strip()
+    shown = f"\n    {line}" if line else ""
+    inside = "" if where.function == function else f" (inside {where.function}, which {function} calls)"
+    error = Unsupported(
+        f"{where}{inside}: {reason.text} [{reason.code}]{shown}\n  to do: {reason.hint}\n"
+        f"  {function} was asked to be one graph (nopython/fullgraph); without that {otherwise}",
+        reason,
+    )
+    error.where = where
+    return error
 
 
 # --- MD2xx: graph breaks -----------------------------------------------------------------------------------------

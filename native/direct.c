@@ -316,16 +316,15 @@ static PyObject *container(const MdStep *step, PyObject **items)
     return made;
 }
 
-static PyObject *leaf(const MdStep *step, PyObject *outputs, PyObject *const *values)
+static PyObject *leaf(const MdStep *step, PyObject *const *outputs, PyObject *const *values)
 {
-    PyObject *value = step->kind == MD_OUTPUT     ? PySequence_Fast_GET_ITEM(outputs, step->index)
-                      : step->kind == MD_ARGUMENT ? values[step->index]
-                                                  : step->constant;
-    return Py_NewRef(value);
+    return Py_NewRef(step->kind == MD_OUTPUT     ? outputs[step->index]
+                     : step->kind == MD_ARGUMENT ? values[step->index]
+                                                 : step->constant);
 }
 
 /* Runs the recipe on a stack with enough room. */
-static PyObject *build_on(const MdDirect *self, PyObject *outputs, PyObject *const *values, PyObject **stack)
+static PyObject *build_on(const MdDirect *self, PyObject *const *outputs, PyObject *const *values, PyObject **stack)
 {
     PyObject **top = stack;
     for (const MdStep *step = self->steps; step < self->steps + self->step_count; step++) {
@@ -346,8 +345,12 @@ static PyObject *build_on(const MdDirect *self, PyObject *outputs, PyObject *con
     return stack[0];
 }
 
-static PyObject *build_large(const MdDirect *self, PyObject *outputs, PyObject *const *values)
+static PyObject *build(const MdDirect *self, PyObject *const *outputs, PyObject *const *values)
 {
+    PyObject *room[MD_DIRECT_SMALL];
+    if (MD_LIKELY(self->height <= MD_DIRECT_SMALL)) {
+        return build_on(self, outputs, values, room);
+    }
     PyObject **stack = PyMem_New(PyObject *, self->height);
     if (stack == NULL) {
         return PyErr_NoMemory();
@@ -357,27 +360,41 @@ static PyObject *build_large(const MdDirect *self, PyObject *outputs, PyObject *
     return result;
 }
 
+/* The same for outputs in a list. The collector may run while containers are made, and then whoever shares the list may
+ * change it. */
+static PyObject *build_from_list(const MdDirect *self, PyObject *list, PyObject *const *values)
+{
+    PyObject **outputs = PyMem_New(PyObject *, self->outputs);
+    if (outputs == NULL) {
+        return PyErr_NoMemory();
+    }
+    for (Py_ssize_t i = 0; i < self->outputs; i++) {
+        outputs[i] = Py_NewRef(PyList_GET_ITEM(list, i));
+    }
+    PyObject *result = build(self, outputs, values);
+    for (Py_ssize_t i = 0; i < self->outputs; i++) {
+        Py_DECREF(outputs[i]);
+    }
+    PyMem_Free(outputs);
+    return result;
+}
+
 /* The result, of outputs (stolen) that are a tuple or list of the right length. */
-static PyObject *build(const MdDirect *self, PyObject *outputs, PyObject *const *values)
+static PyObject *finish(const MdDirect *self, PyObject *outputs, PyObject *const *values)
 {
     PyObject *result;
     if (self->step_count == 1 && self->steps[0].kind < MD_TUPLE) {
-        result = leaf(&self->steps[0], outputs, values);
-        Py_DECREF(outputs);
-        return result;
+        result = leaf(&self->steps[0], PySequence_Fast_ITEMS(outputs), values);
     }
-    if (self->outputs_whole && PyTuple_CheckExact(outputs)) {
+    else if (self->outputs_whole && PyTuple_CheckExact(outputs)) {
         return outputs;
     }
-    if (PyList_Check(outputs)) { /* whoever shares the list could change it while containers are made */
-        Py_SETREF(outputs, PyList_AsTuple(outputs));
-        if (outputs == NULL) {
-            return NULL;
-        }
+    else if (PyTuple_Check(outputs)) {
+        result = build(self, &PyTuple_GET_ITEM(outputs, 0), values);
     }
-    PyObject *stack[MD_DIRECT_SMALL];
-    result = MD_LIKELY(self->height <= MD_DIRECT_SMALL) ? build_on(self, outputs, values, stack)
-                                                        : build_large(self, outputs, values);
+    else {
+        result = build_from_list(self, outputs, values);
+    }
     Py_DECREF(outputs);
     return result;
 }
@@ -389,7 +406,7 @@ PyObject *md_direct_run(PyThreadState *ts, MdThread *t, MdEntry *entry, PyObject
     PyObject *outputs = self->inputs_lead ? call_in_place(ts, t, self, values - 1) : call_gathered(ts, t, self, values);
     outputs = md_graph_result(entry, outputs, self->outputs);
     if (MD_LIKELY(outputs != NULL)) {
-        return build(self, outputs, values);
+        return finish(self, outputs, values);
     }
     if (!PyErr_ExceptionMatches(PyExc_Exception)) {
         return NULL;

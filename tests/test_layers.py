@@ -24,6 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "cli", "pytest_plugin"),
     ("", "eval_frame", "testing"),
     ("debug",),
+    ("on_miss",),
     ("convert_frame",),
     ("misses",),
     ("compile_frame",),

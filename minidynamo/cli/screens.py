@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from minidynamo import cache, compile_frame, eval_frame
+from minidynamo import cache, compile_frame, eval_frame, on_miss
 from minidynamo.backends.debug import graph_table
 from minidynamo.backends.eager import eager
 from minidynamo.cli import stages
@@ -173,7 +173,7 @@ def show_warm(walk: Walk) -> None:
     result = optimized(*args)
     converts = cache.stats()["converts"] - converts
     walk.console.print(f"hits per entry before and after one more call: {before} -> {_hits(optimized)}")
-    walk.console.print(f"calls of {eval_frame._on_miss.__name__} during it: {converts}")
+    walk.console.print(f"calls of {on_miss.on_miss.__name__} during it: {converts}")
     walk.console.print(f"result equal to plain Python's: {torch.equal(result, plain(*args))}")
     ours, theirs = _microseconds(args, optimized, plain)
     walk.console.print(f"best time per call here: {ours:.1f} µs; plain Python {theirs:.1f} µs")

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 from ..cache import CacheEntry, OptimizedFunction, cache_entries
-from ..pycode.resume import is_resume_code
 
 # What stands for a function -> the attribute that leads on to it. A module stands for its class's `forward`.
 _STEPS = ("__func__", "__code__")
@@ -51,6 +50,8 @@ def _walk(code: types.CodeType, depth: int, met: set[int]) -> Iterator[tuple[int
 def begins_at(code: types.CodeType) -> int:
     """The user's line at which `code` begins: where a resume function goes on, the `def` line of any
     other."""
+    from ..pycode.resume import is_resume_code
+
     if not is_resume_code(code):
         return code.co_firstlineno
     return next((line for _, _, line in code.co_lines() if line is not None), code.co_firstlineno)

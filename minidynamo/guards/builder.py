@@ -302,6 +302,32 @@ class GuardBuilder:
         self._type(guard, guard.origin)
         self.emit(guard, "DICT_KEYS", guard.origin, keys, expected=f"keys {literal(keys)}")
 
+    def SET_CONTAINS(self, guard: Guard) -> None:
+        """Presence or absence of an element of a set or frozenset, as it is now. args: the element."""
+        (element,) = guard.args
+        present = leaves.py_leaves.set_has(self.get(guard.origin, guard), element)
+        named = as_key(element)
+        self._check_key(guard, named)
+        kind, words = ("SET_HAS", "element") if present else ("SET_LACKS", "no element")
+        self.emit(guard, kind, guard.origin, named, expected=f"{words} {literal(named)}")
+
+    def SET_ITEMS(self, guard: Guard) -> None:
+        """The elements of a set or frozenset."""
+        self._elements(guard, "SET_ITEMS")
+
+    def SET_ORDER(self, guard: Guard) -> None:
+        """The elements of a set or frozenset in the order in which it iterates."""
+        self._elements(guard, "SET_ORDER")
+
+    def _elements(self, guard: Guard, kind: str) -> None:
+        named = tuple(map(as_key, self.get(guard.origin, guard)))
+        for element in named:
+            self._check_key(guard, element)
+        if kind == "SET_ITEMS":  # which order they had says nothing
+            named = tuple(sorted(named, key=literal))
+        self._type(guard, guard.origin)
+        self.emit(guard, kind, guard.origin, named, expected=f"elements {literal(named)}")
+
     # ------------------------------------------------------------------------------------------------ torch
 
     def TENSOR_MATCH(self, guard: Guard) -> None:

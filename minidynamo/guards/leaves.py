@@ -6,6 +6,7 @@ All names begin with `___`, which no guarded local can, so no user name hides a 
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -46,6 +47,10 @@ _PYTHON: dict[str, Any] = {
     "___tensor_mismatch": py_leaves.tensor_mismatch,
     "___check_name": py_leaves.check_name,
     "___check_dict_keys": py_leaves.check_dict_keys,
+    "___set_has": py_leaves.set_has,
+    "___check_set_items": py_leaves.check_set_items,
+    "___check_set_order": py_leaves.check_set_order,
+    "___modules": sys.modules,
     "___iterator_len": py_leaves.iterator_len,
     "___weakref_alive": py_leaves.weakref_alive,
     "___weakref_target": py_leaves.weakref_target,

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from minidynamo.literals import same
+from minidynamo.literals import Ref, is_literal, same
 from minidynamo.static_access import (
     dict_keys,
     has_static_attr,
@@ -84,6 +84,33 @@ def check_dict_keys(mapping: Any, expected: tuple[Any, ...]) -> bool:
     if dict.__len__(mapping) != len(expected):
         return False
     return all(map(same, dict_keys(mapping), expected))
+
+
+_SETS = (set, frozenset)
+
+
+def set_has(items: Any, element: object) -> bool:
+    """items is an exact set or frozenset with this element."""
+    return is_one_of(type(items), _SETS) and element in items
+
+
+def check_set_order(items: Any, expected: tuple[Any, ...]) -> bool:
+    """items is an exact set or frozenset that iterates over exactly these elements in this order."""
+    return is_one_of(type(items), _SETS) and len(items) == len(expected) and all(map(same, items, expected))
+
+
+def check_set_items(items: Any, expected: tuple[Any, ...]) -> bool:
+    """items is an exact set or frozenset of exactly these elements, whatever their order. Only elements that have a literal, or that
+    are the object of a Ref, are looked up: no code of the user's runs.
+    """
+    if not is_one_of(type(items), _SETS) or len(items) != len(expected):
+        return False
+    wanted = {key: key for key in (x.resolve() if type(x) is Ref else x for x in expected)}
+    ids = set(map(id, wanted))
+    return all(
+        id(element) in ids or is_literal(element) and element in wanted and same(element, wanted[element])
+        for element in items
+    )
 
 
 # -------------------------------------------------------------------------------------------------- tensors

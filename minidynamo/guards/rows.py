@@ -94,6 +94,10 @@ KINDS: dict[str, Kind] = {
         "___check_storages({0}, {1})", 8, "which tensors share a storage, and at which distance", holes="tl"
     ),
     "DICT_KEYS": _kind("___check_dict_keys({path}, {0})", 8, "keys and their order", holes="l"),
+    "SET_HAS": _kind("___set_has({path}, {0})", 6, "element present", holes="l"),
+    "SET_LACKS": _kind("not ___set_has({path}, {0})", 6, "element absent", holes="l"),
+    "SET_ITEMS": _kind("___check_set_items({path}, {0})", 8, "elements of a set", holes="l"),
+    "SET_ORDER": _kind("___check_set_order({path}, {0})", 8, "elements of a set and their order", holes="l"),
 }
 
 

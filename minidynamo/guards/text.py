@@ -38,6 +38,7 @@ from minidynamo.sources import (
     ItemSource,
     KwDefaultSource,
     LocalSource,
+    ModulesSource,
     SizeSource,
     Source,
     StorageOffsetSource,
@@ -118,6 +119,8 @@ def parse_path(node: ast.expr) -> Source:
     match node:
         case ast.Name("___globals"):
             return GlobalsSource()
+        case ast.Name("___modules"):
+            return ModulesSource()
         case ast.Name(name) if is_local_name(name):
             return LocalSource(name)
         case ast.Subscript(ast.Name(root), ast.Constant(key)) if root in _NAMESPACES and type(key) is str:

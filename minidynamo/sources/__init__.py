@@ -22,6 +22,7 @@ from minidynamo.sources.roots import (
     GlobalSource,
     GlobalsSource,
     LocalSource,
+    ModulesSource,
     StateSource,
 )
 from minidynamo.sources.steps import (
@@ -56,6 +57,7 @@ __all__ = [
     "ItemSource",
     "KwDefaultSource",
     "LocalSource",
+    "ModulesSource",
     "PLAIN_MEMBERS",
     "SizeSource",
     "Source",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -106,6 +107,26 @@ class BuiltinSource(Source):
 
     def describe(self) -> str:
         return f"builtin {self.builtin_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModulesSource(Source):
+    """`sys.modules`, the dictionary that import statements look into."""
+
+    def name(self) -> str:
+        return "___modules"
+
+    def expr(self, code: CodeType | None = None) -> Any:
+        return expr.Attr(expr.Const(sys), "modules")
+
+    def read(self, frame: FrameValues) -> Any:
+        return sys.modules
+
+    def guard_source(self) -> GuardSource:
+        return GuardSource.GLOBAL
+
+    def describe(self) -> str:
+        return "sys.modules"
 
 
 @dataclass(frozen=True, slots=True)

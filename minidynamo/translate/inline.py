@@ -8,7 +8,7 @@ from ..guards.guard import make_guard
 from ..pycode.lift import lift
 from ..reasons import GENERATOR_CALL, INLINE_DEPTH
 from ..rules.trace_rules import GENERATOR, GENERATOR_LIKE
-from ..sources import AttrSource, CellSource, GlobalsSource, ItemSource
+from ..sources import AttrSource, CellSource, GlobalsSource, ItemSource, Source
 from ..variables.base import VariableTracker
 from ..variables.functions import Cell, FunctionVariable, InnerFunctionVariable, UserFunctionVariable
 from ..variables.generators import GeneratorVariable
@@ -72,9 +72,12 @@ def _scope(tx: InstructionTranslatorBase, fn: FunctionVariable) -> Scope:
             make_guard(AttrSource(fn.source, "__globals__"), GuardBuilder.DUPLICATE_INPUT, GlobalsSource())
         )
         return Scope(frame.globals, frame.builtins)
-    made = FunctionScope(fn.source, fn.fn.__globals__, fn.fn.__builtins__)
-    tx.trace.namespaces[id(made.names)] = made.whole
-    return made
+    names = fn.fn.__globals__
+    whole: Source = AttrSource(fn.source, "__globals__")
+    known = tx.trace.namespaces.setdefault(id(names), whole)
+    if known != whole:
+        tx.install(make_guard(whole, GuardBuilder.DUPLICATE_INPUT, known))
+    return FunctionScope(known, names, fn.fn.__builtins__)
 
 
 def _closure(tx: InstructionTranslatorBase, fn: FunctionVariable) -> dict[str, Cell]:

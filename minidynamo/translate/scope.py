@@ -7,7 +7,7 @@ from typing import Any
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..reasons import OPERATOR_FAILS
-from ..sources import AttrSource, BuiltinSource, GlobalSource, ItemSource, Source
+from ..sources import BuiltinSource, GlobalSource, ItemSource, Source
 from ..variables.base import VariableTracker
 from ..variables.constant import ConstantVariable
 from ..variables.opaque import OpaqueVariable
@@ -53,9 +53,9 @@ class FunctionScope(Scope):
     """The globals of an inlined function whose module is not the root frame's. Its builtins are those of the process; a
     function with builtins of its own is not inlined."""
 
-    def __init__(self, function: Source, names: dict[str, Any], builtins: dict[str, Any]) -> None:
+    def __init__(self, whole: Source, names: dict[str, Any], builtins: dict[str, Any]) -> None:
         super().__init__(names, builtins)
-        self.whole = AttrSource(function, "__globals__")
+        self.whole = whole
 
     def replay(self, tx: Any, name: str, value: VariableTracker) -> None:
         tx.effect("STORE_SUBSCR", None, value, OpaqueVariable(self.names, self.whole), ConstantVariable(name))

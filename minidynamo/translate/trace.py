@@ -14,7 +14,7 @@ from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
 from ..pycode.lift import CodeIR
 from ..reasons import SKIP_STEPS, STORE, why
-from ..sources import FrameValues, LocalSource, Source, StateSource
+from ..sources import FrameValues, GlobalsSource, LocalSource, Source, StateSource
 from ..variables import wrapper_for
 from ..variables.base import VariableTracker
 from ..variables.generators import GeneratorVariable
@@ -56,7 +56,7 @@ class Trace:
         self.generators: list[GeneratorVariable] = []
         self.classes: set[type] = set()
         self.outside_cells: list[OutsideCell] = []
-        self.namespaces: dict[int, Source] = {}  # dictionaries that are the globals of a traced function, by id
+        self.namespaces: dict[int, Source] = {id(frame.globals): GlobalsSource()}  # dictionaries that are the globals of a traced function, by id
         self.globals_written: dict[tuple[int, str], VariableTracker] = {}
         self.comparable = True  # plain Python on the same values gives the same result
         self._by_source: dict[Source, VariableTracker] = {}
@@ -152,17 +152,20 @@ class Trace:
         a function that it executed."""
         done: set[int] = set()
         for changed in self.changed.values():
-            if changed.python_type() is dict:
-                assert changed.source is not None
-                for names in self.namespaces.values():
-                    if names != changed.source:
-                        self.guard_distinct(changed.source, names)
-        for changed in self.changed.values():
             done.add(id(changed))
+            assert changed.source is not None
             for other in self._by_object.values():
                 if id(other) not in done and other.source and other.python_type() is changed.python_type():
-                    assert changed.source is not None
                     self.guard_distinct(changed.source, other.source)
+        dicts = [t.source for t in self._by_object.values() if t.python_type() is dict and t.source]
+        changed_dicts = {t.source for t in self.changed.values() if t.python_type() is dict and t.source}
+        written = {self.namespaces[names] for names, _ in self.globals_written}
+        for names in self.namespaces.values():
+            for one in written if names not in written else ():
+                self.guard_distinct(one, names)
+            for one in dicts if names in written else changed_dicts:
+                if one != names:
+                    self.guard_distinct(one, names)
 
     def guard_mutated(self) -> None:
         """Decision 6: an input that the graph changes in place is no other input. To be called when the trace has ended: inputs that

@@ -1,6 +1,6 @@
 """Random programs of the captured language and its edges, as source text.
 
-Every program defines `f(x, y, n, l, o)` over two tensors of shape (2, 3), an int, a list of tensors and an object, and ends. Programs may
+Every program defines `f(x, y, n, l, o, d)` over two tensors of shape (2, 3), an int, a list of tensors, an object and a dict, and ends. Programs may
 raise: indexes out of range, division by zero, unbound names are part of the language.
 """
 
@@ -14,8 +14,40 @@ HEADER = """
 import torch
 
 class Box:
-    def __init__(self):
-        self.a = 1
+    label = 2
+    def __init__(self, a=1):
+        self.a = a
+        self.log = []
+    @property
+    def twice(self):
+        return self.a * 2
+    def step(self, v, by=1):
+        self.a += by
+        self.log.append(self.a)
+        return v * self.a
+    def __add__(self, other):
+        return Box(self.a + (other.a if isinstance(other, Box) else other))
+    __radd__ = __add__
+    def __getitem__(self, key):
+        return self.log[key]
+    def __len__(self):
+        return len(self.log)
+    def __call__(self, v):
+        return v + self.a
+    def __enter__(self):
+        self.a += 1
+        return self
+    def __exit__(self, kind, value, trace):
+        self.log.append(kind is None)
+        return kind is ZeroDivisionError
+
+class Sub(Box):
+    def step(self, v, by=2):
+        return super().step(v, by) - 1
+
+def gen(v, n):
+    for i in range(n):
+        yield v + i
 
 total = 0
 scale = 2
@@ -34,10 +66,10 @@ def fails(n):
     return 6 // n
 """
 CALLS = (
-    "f(T(2, 3), T(2, 3) - 3, 2, [T(2, 3), T(2, 3) * 2], o)",
-    "f(T(2, 3) - 4, T(2, 3), 0, [T(2, 3)], o)",
-    "(lambda t: (f(t, t, 3, [t, t], o), t))(T(2, 3))",
-    "f(T(2, 3), T(2, 3) - 3, 2, [T(2, 3), T(2, 3) * 2], o)",
+    "f(T(2, 3), T(2, 3) - 3, 2, [T(2, 3), T(2, 3) * 2], o, {'a': 1, 'b': 2})",
+    "f(T(2, 3) - 4, T(2, 3), 0, [T(2, 3)], Sub(3), {'b': 2, 'a': 0})",
+    "(lambda t, d: (f(t, t, 3, [t, t], o, d), t, d, o))(T(2, 3), {})",
+    "f(T(2, 3), T(2, 3) - 3, 2, [T(2, 3), T(2, 3) * 2], o, {'a': 1, 'b': 2})",
 )
 
 
@@ -49,7 +81,14 @@ class Writer:
         self.lines: list[str] = []
         self.indent = 1
         self.fresh = 0
-        self.names: dict[str, list[str]] = {"tensor": ["x", "y"], "int": ["n"], "list": ["l"], "fn": []}
+        self.names: dict[str, list[str]] = {
+            "tensor": ["x", "y"],
+            "int": ["n"],
+            "list": ["l"],
+            "fn": [],
+            "object": ["o"],
+            "dict": ["d"],
+        }
         self.budget = 14
         self.in_loop = 0
         self.depth = 0
@@ -82,6 +121,9 @@ class Writer:
             lambda: f"len({self.some('list')})",
             lambda: f"o.a if {self.condition(0)} else {self.some('int')}",
             lambda: self.pick("scale", "total", "True", "o.a", "(n := n + 1)"),
+            lambda: f"{self.some('object')}.{self.pick('a', 'a', 'label', 'twice', 'missing')}",
+            lambda: f"{self.some('dict')}.get({self.key()}, {self.number(0, 3)})",
+            lambda: f"{self.pick('len', 'sum')}({self.some('dict')}.{self.pick('values', 'values', 'keys')}())",
         ]
         if depth:
             options += [
@@ -117,6 +159,13 @@ class Writer:
                 lambda: f"({self.tensor(depth - 1)} if {self.condition(1)} else {self.tensor(depth - 1)})",
                 lambda: f"sum({self.sequence(depth - 1)}, {self.some('tensor')})",
             ]
+            options += [
+                lambda: f"{self.some('object')}.step({self.tensor(depth - 1)}{self.pick('', ', 3', ', by=n')})",
+                lambda: f"{self.some('object')}({self.tensor(depth - 1)})",
+                lambda: f"sum(gen({self.tensor(depth - 1)}, {self.pick('2', 'n')}), {self.some('tensor')})",
+                lambda: f"next(v * 2 for v in {self.some('list')})",
+                lambda: f"({self.tensor(depth - 1)} + {self.some('dict')}[{self.key()}])",
+            ]
             if self.names["fn"]:
                 options.append(lambda: f"{self.some('fn')}({self.tensor(depth - 1)})")
         return self.choose(options)
@@ -138,11 +187,17 @@ class Writer:
         ]
         return self.choose(options)
 
+    def key(self) -> str:
+        return self.pick('"a"', '"b"', '"a"', '"c"')
+
     def condition(self, depth: int = 1) -> str:
         options: list[Callable[[], str]] = [
             lambda: f"{self.some('int')} {self.pick('<', '==', '!=', '>=')} {self.number(0, 3)}",
             lambda: f"{self.some('tensor')} is {self.some('tensor')}",
             lambda: f"isinstance({self.some('int')}, int)",
+            lambda: f"{self.key()} in {self.some('dict')}",
+            lambda: f"{self.some('object')} is {self.some('object')}",
+            lambda: self.some("object"),
         ]
         if depth:
             options += [
@@ -188,15 +243,26 @@ class Writer:
         self.line(f"{self.new('list')} = {value}")
 
     def update(self) -> None:
-        self.line(f"{self.some('tensor')} {self.pick('+=', '*=', '-=')} {self.tensor_or_number(1)}")
+        """In place. The operand shares no memory with the target: a graph that writes into its inputs and then fails cannot be run again
+        in plain Python, so its error has the graph's line (a documented limit)."""
+        operand = self.pick("2", "0.5", self.some("int"), f"{self.some('tensor')}.clone()")
+        self.line(f"{self.some('tensor')} {self.pick('+=', '*=', '-=')} {operand}")
 
     def show(self) -> None:
         value = self.pick(self.some("int"), self.some("tensor"), '"text"', f'f"{{{self.some("int")}:03d}}"')
         self.line(f"print({value})")
 
     def store(self) -> None:
-        target = self.pick("o.a", f"{self.some('list')}[{self.number(-1, 1)}]", "total", "o.b", "x[0]")
-        value = self.integer(1) if target in ("o.a", "total") else self.tensor(1)
+        thing, mapping = self.some("object"), self.some("dict")
+        target = self.pick(
+            f"{thing}.a",
+            f"{self.some('list')}[{self.number(-1, 1)}]",
+            "total",
+            f"{thing}.b",
+            "x[0]",
+            f"{mapping}[{self.key()}]",
+        )
+        value = self.tensor(1) if target[0] in "xl" or target.endswith(".b") else self.integer(1)
         self.line(f"{target} = {value}")
 
     def change_list(self) -> None:
@@ -211,6 +277,23 @@ class Writer:
                 f"{name}.reverse()",
             )
         )
+
+    def change_dict(self) -> None:
+        name = self.some("dict")
+        self.line(
+            self.pick(
+                f"{name}.update(c={self.integer(1)})",
+                f"{name}.pop({self.key()}, None)",
+                f"del {name}[{self.key()}]",
+                f"{name}.setdefault({self.key()}, {self.integer(1)})",
+                f"{self.new('dict')} = {{**{name}, 'b': {self.integer(1)}}}",
+                f"{name}.clear()",
+            )
+        )
+
+    def make(self) -> None:
+        value = self.pick(f"Box({self.integer(1)})", f"Sub({self.integer(1)})", f"{self.some('object')} + {self.integer(1)}")
+        self.line(f"{self.new('object')} = {value}")
 
     def unpack(self) -> None:
         a, b = self.new("tensor"), self.new("tensor")
@@ -239,8 +322,12 @@ class Writer:
             self.block(3)
 
     def loop(self) -> None:
-        kind = self.number(0, 2)
-        if kind == 0:
+        kind = self.number(0, 4)
+        if kind == 4:
+            self.line(f"for k, {self.new('int')} in {self.some('dict')}.items():")
+        elif kind == 3:
+            self.line(f"for {self.new('tensor')} in gen({self.tensor(1)}, {self.number(0, 2)}):")
+        elif kind == 0:
             self.line(f"for {self.new('int')} in range({self.number(0, 3)}):")
         elif kind == 1:
             self.line(f"for {self.new('tensor')} in {self.some('list')}[:3]:")
@@ -256,8 +343,20 @@ class Writer:
     def attempt(self) -> None:
         self.line("try:")
         self.block(2)
-        self.line("except (ZeroDivisionError, IndexError) as e:")
-        self.line("    print(type(e).__name__)")
+        if self.number(0, 2):
+            self.line("except (ZeroDivisionError, IndexError, KeyError) as e:")
+            self.line("    print(type(e).__name__)")
+        else:
+            self.line("finally:")
+            self.line(f"    {self.some('object')}.a = 7")
+
+    def manage(self) -> None:
+        self.line(f"with {self.some('object')} as {self.new('object')}:")
+        self.block(2)
+
+    def fail(self) -> None:
+        self.line(f"if {self.condition(0)}:")
+        self.line(f"    raise {self.pick('ZeroDivisionError(n)', 'ValueError', 'KeyError(1) from None')}")
 
     def function(self) -> None:
         """An inner function over variables of the outer one, which may change them."""
@@ -276,9 +375,9 @@ class Writer:
         for _ in range(self.number(3, 7)):
             self.statement()
         shown = [*self.names["tensor"][:2], *self.names["int"][:1]]
-        self.line(f"return {self.tensor(1)}, {', '.join(shown)}, {self.some('list')}")
+        self.line(f"return {self.tensor(1)}, {', '.join(shown)}, {self.some('list')}, {self.some('object')}, d")
         body = "\n".join(self.lines)
-        return f"{HEADER}\no = Box()\n\ndef f(x, y, n, l, o):\n    global total\n{body}\n"
+        return f"{HEADER}\no = Box()\n\ndef f(x, y, n, l, o, d):\n    global total\n{body}\n"
 
 
 STATEMENTS: tuple[Callable[[Writer], None], ...] = (
@@ -289,15 +388,19 @@ STATEMENTS: tuple[Callable[[Writer], None], ...] = (
     Writer.show,
     Writer.store,
     Writer.change_list,
+    Writer.change_dict,
+    Writer.make,
     Writer.unpack,
     Writer.forget,
     Writer.leave,
     Writer.branch,
     Writer.loop,
     Writer.attempt,
+    Writer.manage,
+    Writer.fail,
     Writer.function,
 )
-SIMPLE = 10  # the first ones hold no block of their own
+SIMPLE = 12  # the first ones hold no block of their own
 
 
 @st.composite

@@ -96,6 +96,9 @@ def test_an_optimized_object_tries_its_last_hit_first(kit):
     assert [optimized("C"), optimized("C"), optimized("A"), optimized("A")] == ["C", "C", "A", "A"]
     assert tried == [*"ABC", "C", *"CA", "A"]
     tried.clear()
+    assert [optimized("B"), optimized("none"), optimized("C"), optimized("B")] == ["B", "old", "C", "B"]
+    assert tried == [*"AB", *"BAC", *"BAC", *"CAB"]
+    tried.clear()
     kit.C.reset_code(old.__code__)
     kit.add(old, twin("D"), check("D"))
     assert optimized("D") == "D" and tried == ["D"]

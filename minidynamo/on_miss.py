@@ -1,0 +1,35 @@
+"""Where the native hook enters Python for a frame that no entry fits. Loaded at the first miss: it brings the compiler along."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from . import config
+from .cache import OptimizeContext
+from .compile_frame import FrameInput
+from .convert_frame import convert_frame
+from .guards.check_fn import flat_names
+from .misses import rerun_succeeded
+from .sources import FrameValues
+
+
+def on_miss(
+    ctx: OptimizeContext,
+    code: types.CodeType,
+    args: tuple[Any, ...],
+    globals_: dict[str, Any],
+    builtins: dict[str, Any],
+    closure: tuple[types.CellType, ...] | None,
+) -> Any:
+    """What the native hook calls: flat arguments in, an entry, a mark or None out (see `_C.set_convert_frame`)."""
+    if config.disable:
+        return NotImplemented
+    convert = ctx.__dict__.get("convert")
+    if convert is None:
+        convert = ctx.convert = convert_frame(ctx.backend, one_graph=ctx.nopython)
+    values = FrameValues(dict(zip(flat_names(code), args)), globals_, builtins, closure, code.co_freevars)
+    return convert(FrameInput(code, values), ctx)
+
+
+on_rerun = rerun_succeeded

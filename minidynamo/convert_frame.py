@@ -14,6 +14,7 @@ from .compile_frame import FrameInput, GuardedCode, Options, compile_frame
 from .exc import BackendCompilerFailed, InternalError, RecompileError, Unsupported
 from .guards.check_fn import flat_names
 from .misses import limit_reached, recompiles, seen, warn
+from .pycode.module_call import is_module_call
 from .reasons import BACKEND_FAILED, SKIP_ARGUMENT, SKIP_INTERNAL, Why, unsupported_error, why
 from .rules.trace_rules import frame_policy, library_of
 from .sources import check_local_name
@@ -108,7 +109,7 @@ def _skip(frame: FrameInput, skip: SkipFrame, one_graph: bool) -> Answer:
     where = skip.where or frame.where
     if one_graph:
         raise unsupported_error(frame.code.co_qualname, skip.reason, where)
-    if events.listening():
+    if events.listening() and not is_module_call(frame.code):  # (whose forward is a frame by itself)
         events.emit(events.Skipped(frame.where, skip.reason.code, skip.reason.text, skip.reason.hint))
     if not skip.mark:
         return None

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from . import config, events, logs
 from .backends.registry import Backend, lookup_backend
 from .cache import (
@@ -25,6 +27,7 @@ from .cache import (
 from .cache import cache_entries as _entries_of_code
 from .debug.frames import code_of, compiled_frames
 from .exc import InvalidBackend
+from .optimized_module import OptimizedModule
 from .reasons import SKIP_GENERATOR, SKIP_LIBRARY, unsupported_error, why
 
 GENERATOR_LIKE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -100,7 +103,16 @@ class Optimizer(OptimizeContext):
             parts = {name: getattr(fn, name) for name in ("fget", "fset", "fdel")}
             wrapped = {k: part and OptimizedFunction(part, self) for k, part in parts.items()}
             return property(**wrapped, doc=fn.__doc__)
+        if isinstance(fn, torch.nn.Module):
+            return OptimizedModule(fn, self)
         return OptimizedFunction(fn, self)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """Made anew by the same call of `optimize`; the backend must be a name, or something that can be pickled."""
+        return _optimize_again, (self.arguments,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Optimizer:
+        return self
 
     def _skip_generator(self, code: types.CodeType) -> None:
         """Its frames run after the call has returned, so the call can say nothing about them."""
@@ -111,6 +123,10 @@ class Optimizer(OptimizeContext):
         if self.nopython:
             raise unsupported_error(code.co_qualname, reason, where)
         events.emit(events.Skipped(where, reason.code, reason.text, reason.hint))
+
+
+def _optimize_again(arguments: dict[str, Any]) -> Any:
+    return optimize(**arguments)
 
 
 class NoOptimizer(contextlib.nullcontext[None]):
@@ -124,6 +140,8 @@ def _target(fn: Any) -> Any:
     """The thing to wrap: an optimized function is unwrapped. TypeError for what cannot be called like a function."""
     if isinstance(fn, OptimizedFunction):
         fn = fn.__wrapped__
+    if isinstance(fn, OptimizedModule):
+        fn = fn._orig_mod
     if isinstance(fn, type) or not (callable(fn) or isinstance(fn, (classmethod, staticmethod, property))):
         kind = (
             f"the class {fn.__name__}" if isinstance(fn, type) else f"an object of type {type(fn).__name__}"
@@ -173,6 +191,15 @@ def optimize(
         return NoOptimizer()
     ctx = Optimizer(_compile_key(found, dynamic, given, isolate), nopython)
     ctx.backend = bound
+    ctx.arguments = dict(
+        backend=backend,
+        nopython=nopython,
+        dynamic=dynamic,
+        mode=mode,
+        options=options,
+        guard_fail_fn=guard_fail_fn,
+        isolate=isolate,
+    )
     if guard_fail_fn is not None:
         ctx.guard_fail_fn = guard_fail_fn
     return ctx
@@ -201,6 +228,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
         return lambda f: disable(f, recursive, reason=reason)
     if isinstance(fn, OptimizedFunction):
         fn = fn.__wrapped__
+    if isinstance(fn, OptimizedModule):
+        fn = fn._orig_mod
     if not callable(fn):
         raise TypeError(f"minidynamo.disable takes a callable, not {type(fn).__name__}")
     if not recursive:
@@ -289,7 +318,7 @@ _LISTS: dict[type, str] = {
 def explain(fn: Any, backend: str | Callable[..., Any] = "eager") -> Callable[..., ExplainOutput]:
     """`explain(fn)(*args)` calls `fn` (optimized with `backend` if it is not yet) and says what was captured. Caches are
     not reset: what was compiled before is part of the answer."""
-    target = fn if isinstance(fn, OptimizedFunction) else optimize(backend)(fn)
+    target = fn if isinstance(fn, (OptimizedFunction, OptimizedModule)) else optimize(backend)(fn)
 
     def call(*args: Any, **kwargs: Any) -> ExplainOutput:
         out = ExplainOutput()

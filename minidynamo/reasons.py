@@ -243,6 +243,12 @@ SKIP_LOOP = _row(
     "the frame goes on inside a loop after a graph break",
     "mend the break, or move the body of the loop into a function of its own, which is captured",
 )
+SKIP_MODULE_CALL = _row(
+    "SKIP_MODULE_CALL",
+    "MD317",
+    "the call of the module is not one graph ({inner})",
+    "nothing: its forward is captured by itself, up to the break and behind it",
+)
 SKIP_RESERVED = _row(
     "SKIP_RESERVED",
     "MD315",

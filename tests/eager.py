@@ -101,7 +101,10 @@ def error_of(error: BaseException | None, filename: str) -> Any:
     if error is None:
         return None
     around = [type(e).__name__ for e in (error.__cause__, error.__context__)]
-    return type(error).__name__, str(error), lines_of(error, filename), around
+    lines: list[Any] = lines_of(error, filename)
+    if isinstance(error, UnboundLocalError):  # CPython 3.11: a warm function gives the line before (STORE_FAST__LOAD_FAST)
+        lines = [name for name, _ in lines]
+    return type(error).__name__, str(error), lines, around
 
 
 def outcome(module: Module, call: str, describer: Describer) -> Outcome:

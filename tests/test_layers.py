@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("graph",),
     ("guards",),
     ("sources",),
-    ("literals", "static_access"),
+    ("literals", "static_access", "optimized_module"),
     ("pycode",),
     ("cache",),
     ("events", "reasons", "exc", "config", "markers", "logs"),

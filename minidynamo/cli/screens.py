@@ -258,7 +258,7 @@ SCREENS: tuple[Screen, ...] = (
     ),
     Screen(
         "one warm call",
-        eval_frame._on_miss,
+        on_miss.on_miss,
         "From now on C code evaluates check_fn on the arguments and runs the entry's code. The Python "
         "function named above is what it calls when no entry fits; it is not called here.",
         show_warm,

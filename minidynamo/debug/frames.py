@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ..cache import CacheEntry, OptimizedFunction, cache_entries
+from ..optimized_module import OptimizedModule
 
 # What stands for a function -> the attribute that leads on to it. A module stands for its class's `forward`.
 _STEPS = ("__func__", "__code__")
@@ -17,11 +18,14 @@ _STEPS = ("__func__", "__code__")
 
 def code_of(fn: Any) -> types.CodeType:
     """The code object behind a function, method, module or optimized object. Raises TypeError for anything
-    else."""
+    else. A module whose `forward` breaks the graph is captured in its `forward`, others in the call (decision 24)."""
     found = fn
     while not isinstance(found, types.CodeType):
         if isinstance(found, OptimizedFunction):
             found = found.__wrapped__
+        elif isinstance(found, OptimizedModule):
+            call = code_of(found._optimized)
+            found = call if cache_entries(call) else found._orig_mod
         elif isinstance(found, torch.nn.Module):
             found = type(found).forward
         else:

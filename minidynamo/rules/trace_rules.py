@@ -11,8 +11,10 @@ from typing import Any
 
 import torch
 
+from ..pycode.module_call import is_module_call
 from ..reasons import SKIP_GENERATOR, SKIP_LIBRARY, SKIP_MODULE_CODE, Why, why
 from . import torch_functions
+from .builtins import RULES
 
 OPTIMIZED, NEWLOCALS, GENERATOR, GENERATOR_LIKE = 0x01, 0x02, 0x20, 0x20 | 0x80 | 0x200
 _STDLIB = tuple({sysconfig.get_path("stdlib") + os.sep, sysconfig.get_path("platstdlib") + os.sep})
@@ -40,6 +42,11 @@ LIBRARIES = (
 )
 
 
+# Python code of libraries that is inlined all the same: the layers of torch, but not the machinery under them.
+INLINED = (os.path.join(_TORCH, "nn", "modules") + os.sep,)
+NOT_INLINED = tuple(INLINED[0] + name for name in ("module.py", "lazy.py", "_functions.py"))
+
+
 def library_of(code: types.CodeType) -> str | None:
     """The library that `code` belongs to, or None for a program's own code and installed packages."""
     return next((row.name for row in LIBRARIES if row.holds(code.co_filename)), None)
@@ -51,10 +58,12 @@ def frame_policy(code: types.CodeType) -> Why | None:
         return why(SKIP_GENERATOR)
     if not code.co_flags & NEWLOCALS or not code.co_flags & OPTIMIZED:
         return why(SKIP_MODULE_CODE)
-    library = library_of(code)
+    library = None if is_module_call(code) else library_of(code)
     return None if library is None else why(SKIP_LIBRARY, library=library)
 
 
 def inline_policy(fn: Any) -> bool:
-    """May a call of the Python function `fn` be executed symbolically?"""
-    return library_of(fn.__code__) is None and torch_functions.classify(fn) is None
+    """May a call of the Python function `fn` be executed symbolically? One that has a rule is called by it."""
+    file = fn.__code__.co_filename
+    own = library_of(fn.__code__) is None or file.startswith(INLINED) and not file.startswith(NOT_INLINED)
+    return own and torch_functions.classify(fn) is None and fn not in RULES

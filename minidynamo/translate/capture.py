@@ -47,11 +47,17 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Successor:
-    """Where the frame goes on: the resume point, and the values of its locals and stack (NULLs left out)."""
+    """Where the frame goes on: the resume point, the values of its locals and stack (NULLs left out), and the exception that is
+    being handled there."""
 
     at: ResumePoint
     locals: dict[str, VariableTracker]
     stack: tuple[VariableTracker, ...]
+    handled: VariableTracker | None
+
+    def values(self) -> tuple[VariableTracker, ...]:
+        """Everything that is handed over."""
+        return (*self.locals.values(), *self.stack, *(() if self.handled is None else (self.handled,)))
 
 
 @dataclass(frozen=True, slots=True)

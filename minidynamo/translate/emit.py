@@ -15,7 +15,7 @@ import torch
 
 from ..cache import RERUN, EntryHandle, ResumeFunction
 from ..pycode import expr as E
-from ..pycode.resume import UNBOUND, resume_code
+from ..pycode.resume import HANDLED_PARAM, UNBOUND, resume_code
 from ..reasons import SKIP_FOREIGN_FUNCTION, SKIP_REBUILD, why
 from ..sources import Source
 from ..variables.base import VariableTracker
@@ -222,7 +222,7 @@ class Emitter:
 
     def break_(self, end: Break) -> None:
         for successor in end.successors:
-            for value in (*successor.locals.values(), *successor.stack):
+            for value in successor.values():
                 self.fixed(value)
         for own in self.capture.cells:
             self.cell(own.cell)
@@ -266,6 +266,10 @@ class Emitter:
 
     def resume_argument(self, name: str, successor: Successor, stack: dict[str, VariableTracker]) -> E.Expr:
         value = stack.get(name) or successor.locals.get(name)
+        if name == HANDLED_PARAM:
+            value = successor.handled
+            if value is None:
+                self.impossible("an exception that is being handled")
         if value is not None:
             return self.value(value)
         if name in self.code.co_cellvars:

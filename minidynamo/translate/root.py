@@ -14,6 +14,7 @@ from ..pycode.canon import CANON
 from ..pycode.instruction import Instruction
 from ..pycode.lift import CodeIR, lift, slot_names
 from ..pycode.liveness import live_locals
+from ..pycode.module_call import is_module_call
 from ..pycode.resume import FrameState, ResumePoint, is_resume_code, origin_offset, resumable
 from ..reasons import (
     EXCEPTION,
@@ -22,6 +23,7 @@ from ..reasons import (
     OPERATOR_FAILS,
     SKIP_FIRST,
     SKIP_LOOP,
+    SKIP_MODULE_CALL,
     SKIP_NO_TENSORS,
     SKIP_RESERVED,
     SKIP_RESUME,
@@ -236,7 +238,8 @@ class InstructionTranslator(InstructionTranslatorBase):
         shape = tuple(not isinstance(value, NullVariable) for value in self.stack)
         values = tuple(value for value in self.stack if not isinstance(value, NullVariable))
         bound = frozenset(kept)
-        return Successor(ResumePoint((FrameState(offset, shape, bound),)), kept, values)
+        handled = self.handled[-1] if self.handled else None
+        return Successor(ResumePoint((FrameState(offset, shape, bound),)), kept, values, handled)
 
     def end(
         self,
@@ -249,6 +252,10 @@ class InstructionTranslator(InstructionTranslatorBase):
         successors: tuple[Successor, ...],
         plain: bool,
     ) -> Break:
+        if is_module_call(self.code):
+            reason = why(SKIP_MODULE_CALL, inner=str(decision.reason))
+            inner = decision.reason.inner or decision.reason
+            raise SkipFrame(dataclasses.replace(reason, inner=inner), decision.cause, mark=False)
         if not self.worthwhile(plain):
             raise SkipFrame(why(SKIP_FIRST, inner=str(decision.reason)), decision.cause, self.trace.always())
         return Break(
@@ -271,7 +278,7 @@ def roots(end: Return | Break, cells: tuple[CellVariable, ...]) -> list[Variable
     if end.condition is not None:
         values.append(end.condition)
     for successor in end.successors:
-        values += [*successor.locals.values(), *successor.stack]
+        values += successor.values()
     return values + list(cells)
 
 

@@ -55,6 +55,7 @@ class Trace:
         self.changed: dict[int, VariableTracker] = {}
         self.generators: list[GeneratorVariable] = []
         self.classes: set[type] = set()
+        self.class_sources: dict[type, Source] = {}  # one way to each class of a module
         self.outside_cells: list[OutsideCell] = []
         self.namespaces: dict[int, Source] = {id(frame.globals): GlobalsSource()}  # dictionaries that are the globals of a traced function, by id
         self.globals_written: dict[tuple[int, str], VariableTracker] = {}

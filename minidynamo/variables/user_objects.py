@@ -6,6 +6,8 @@ from __future__ import annotations
 import types
 from typing import Any, NoReturn
 
+import torch
+
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..pycode import expr as E
@@ -122,11 +124,15 @@ class UserObject(VariableTracker):
 
     def setattr(self, tx: Tracing, name: str, value: VariableTracker) -> None:
         """CPython: PyObject_GenericSetAttr. A class with `__setattr__` of its own is left to plain Python."""
-        raw = type_lookup(self.cls, name, MISSING)
         if type_lookup(self.cls, "__setattr__") is not object.__setattr__:
             tx.unsupported(
                 STORE, operation="attribute assignment", what=f"a {self.type_name()} with __setattr__"
             )
+        self.generic_setattr(tx, name, value)
+
+    def generic_setattr(self, tx: Tracing, name: str, value: VariableTracker) -> None:
+        """CPython: PyObject_GenericSetAttr itself."""
+        raw = type_lookup(self.cls, name, MISSING)
         self.guard_storing(tx, name, raw)
         if type(raw) is property:
             if type(raw.fset) is not types.FunctionType:
@@ -405,6 +411,7 @@ def _followed(value: Any) -> bool:
         and has_plain_attributes(cls)
         and not is_subtype(cls, type)
         and not is_subtype(cls, types.ModuleType)
+        and not is_subtype(cls, torch.nn.Module)
     )
 
 

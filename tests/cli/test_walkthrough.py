@@ -54,7 +54,7 @@ def test_each_screen_names_a_true_place(shown, number):
         (5, ["original: ", "STORE_FAST ___graph"]),
         (6, ["on these arguments: True", "the same with a float64 `a`: False"]),
         (7, ["0/0 toy_example", "branch on a tensor's value"]),
-        (8, ["[0, 0] -> [1, 1]", "calls of _on_miss during it: 0", "equal to plain Python's: True"]),
+        (8, ["[0, 0] -> [1, 1]", "calls of on_miss during it: 0", "equal to plain Python's: True"]),
     ],
 )
 def test_screens_show_the_data_of_the_run(shown, number, texts):

@@ -345,7 +345,11 @@ class Writer:
         self.block(2)
         if self.number(0, 2):
             self.line("except (ZeroDivisionError, IndexError, KeyError) as e:")
-            self.line("    print(type(e).__name__)")
+            handler = self.pick("print(type(e).__name__)", "print(e)", "raise", "raise KeyError(2)", "pass", "n = len(e.args)")
+            self.line(f"    {handler}")
+            if self.number(0, 1):
+                self.line("else:")
+                self.block(1)
         else:
             self.line("finally:")
             self.line(f"    {self.some('object')}.a = 7")

@@ -494,7 +494,6 @@ def test_nothing_leaks_with_the_collector_off(kit):
 
     def one_round(how):
         flag = []
-
         constant = Thing()
         recipe = ("list", (("constant", constant), ("tuple", (OUTPUT, ("argument", 1)) * 10), ("output", 1)))
         d = Direct(kit, how, Fallible(flag).forward, recipe, (1,) * 20, 2)
@@ -520,7 +519,7 @@ def test_nothing_leaks_with_the_collector_off(kit):
     gc.disable()
     try:
         for how in ("optimized", "hooked"):
-            for _ in range(200):  # the interpreter's own caches fill up
+            for _ in range(600):  # the interpreter's own caches fill up
                 one_round(how)
             before = sys.getallocatedblocks()
             for _ in range(100):

@@ -112,7 +112,29 @@ def call_backend(capture: Capture, opts: Options) -> tuple[Callable[..., Any] | 
             f"backend {backend.name!r} returned {type(compiled).__name__}, not a callable that takes the graph's inputs "
             "and returns a tuple of its outputs; return e.g. gm.forward"
         )
-    return compiled, ()
+    return restoring(compiled) if capture.graph.sets_grad_mode else compiled, ()
+
+
+def restoring(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """`compiled`, which leaves the grad mode as it was when it raises: the `with` block of the program would."""
+
+    def run(*inputs: Any) -> Any:
+        before = torch.is_grad_enabled()
+        try:
+            return compiled(*inputs)
+        except BaseException:
+            torch._C._set_grad_enabled(before)
+            raise
+
+    return run
+
+
+def may_run_twice(capture: Capture) -> bool:
+    """Running the frame's code once more shows nothing and changes nothing."""
+    graph = capture.graph
+    return capture.comparable and (
+        graph is None or not (graph.mutates or graph.draws_random or graph.sets_grad_mode)
+    )
 
 
 class Stages:
@@ -147,7 +169,12 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
         stages.done("emit", statements=len(output.body))
         code = assemble(inp.code, output.body)
         stages.done("assemble", bytes=len(code.co_code))
-        if config.verify and capture.comparable and output.rerunnable and isinstance(capture.exit, Return):
+        if (
+            config.verify
+            and may_run_twice(capture)
+            and output.rerunnable
+            and isinstance(capture.exit, Return)
+        ):
             compare_first_run(inp.code, code, inp.values, capture.covered)
         validity = Validity()
         check = CheckFunctionManager(

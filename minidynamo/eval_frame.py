@@ -191,15 +191,15 @@ def optimize(
         return NoOptimizer()
     ctx = Optimizer(_compile_key(found, dynamic, given, isolate), nopython)
     ctx.backend = bound
-    ctx.arguments = dict(
-        backend=backend,
-        nopython=nopython,
-        dynamic=dynamic,
-        mode=mode,
-        options=options,
-        guard_fail_fn=guard_fail_fn,
-        isolate=isolate,
-    )
+    ctx.arguments = {
+        "backend": backend,
+        "nopython": nopython,
+        "dynamic": dynamic,
+        "mode": mode,
+        "options": options,
+        "guard_fail_fn": guard_fail_fn,
+        "isolate": isolate,
+    }
     if guard_fail_fn is not None:
         ctx.guard_fail_fn = guard_fail_fn
     return ctx

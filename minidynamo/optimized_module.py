@@ -16,7 +16,8 @@ from .pycode.module_call import module_call_code
 
 def forward_of(module: torch.nn.Module) -> types.FunctionType | None:
     """The function in which the class's `forward` is written, decorators taken off; None when it is not written in Python."""
-    found = inspect.unwrap(type(module).forward)
+    found = inspect.getattr_static(type(module), "forward", None)
+    found = inspect.unwrap(found) if isinstance(found, types.FunctionType) else None
     return found if isinstance(found, types.FunctionType) else None
 
 
@@ -124,15 +125,17 @@ def _passed_on(name: str) -> Callable[..., Any]:
     return method
 
 
+def _reader(name: str) -> Callable[[OptimizedModule], Any]:
+    return lambda self: getattr(self._orig_mod, name)
+
+
 def _pass_on() -> None:
     """What nn.Module has, the original has too, perhaps with a meaning of its own."""
     for name, value in vars(torch.nn.Module).items():
         if name.startswith("__") or name in vars(OptimizedModule):
             continue
-        passed: Any = property(lambda self, name=name: getattr(self._orig_mod, name))
-        if isinstance(value, types.FunctionType):
-            passed = _passed_on(name)
-        setattr(OptimizedModule, name, passed)
+        method = isinstance(value, types.FunctionType)
+        setattr(OptimizedModule, name, _passed_on(name) if method else property(_reader(name)))
 
 
 _pass_on()

@@ -195,6 +195,18 @@ TENSOR_SUBCLASS = _row(
 USER_OBJECT_KEY = _row(
     "USER_OBJECT_KEY", "MD237", "comparison or hashing of {type} runs user code", "compare plain values"
 )
+SET_ORDER = _row(
+    "SET_ORDER",
+    "MD245",
+    "the order of a {type} is asked for that changed, or was made from one that came from outside",
+    "iterate over sorted(...), or keep a dict or list",
+)
+IMPORT = _row(
+    "IMPORT",
+    "MD246",
+    "import of {name}, which is not imported yet or is looked up in a way of its own",
+    "import it at the top of the module",
+)
 # --- MD3xx: frames that are not compiled ---------------------------------------------------------------------------
 SKIP_GENERATOR = _row(
     "SKIP_GENERATOR",

@@ -119,12 +119,12 @@ static MdEntry *preferred(MdCodeState *state, uint64_t serial)
 }
 
 /* 1: the guards hold, 0: they do not, -1: an exception that is no failure. The entry is pinned by the caller. */
-static int check(MdThread *t, MdEntry *entry, MdFlat *flat)
+static int check(PyThreadState *ts, MdThread *t, MdEntry *entry, MdFlat *flat)
 {
     MD_COUNT(guards);
     t->busy++;
-    PyObject *result = PyObject_Vectorcall(entry->check_fn, flat->values,
-                                           (size_t)(flat->count + 2) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    PyObject *result =
+        md_call(ts, entry->check_fn, flat->values, (size_t)(flat->count + 2) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
     int truth = result == Py_True ? 1 : result == NULL ? -1 : PyObject_IsTrue(result);
     Py_XDECREF(result);
     if (truth < 0) {
@@ -136,12 +136,12 @@ static int check(MdThread *t, MdEntry *entry, MdFlat *flat)
 }
 
 /* Tries one entry. MD_MISS leaves in `*next` where the walk goes on. */
-static MdOutcome try_entry(MdThread *t, MdCodeState *state, MdContext *context, MdFlat *flat, MdEntry *entry,
-                           MdEntry **next)
+static MdOutcome try_entry(PyThreadState *ts, MdThread *t, MdCodeState *state, MdContext *context, MdFlat *flat,
+                           MdEntry *entry, MdEntry **next)
 {
     uint64_t serial = entry->serial;
     Py_INCREF(entry);
-    int truth = check(t, entry, flat);
+    int truth = check(ts, t, entry, flat);
     bool linked = entry->state == state;
     if (truth > 0 && linked && serves(entry, context)) {
         return MD_HIT; /* the pin goes to the caller */
@@ -154,18 +154,18 @@ static MdOutcome try_entry(MdThread *t, MdCodeState *state, MdContext *context, 
     return MD_MISS;
 }
 
-MdOutcome md_cache_lookup(MdThread *t, MdCodeState *state, MdContext *context, MdFlat *flat, PyObject *globals,
-                          PyObject *closure, uint64_t prefer, MdEntry **found)
+MdOutcome md_cache_lookup(PyThreadState *ts, MdThread *t, MdCodeState *state, MdContext *context, MdFlat *flat,
+                          PyFunctionObject *func, uint64_t prefer, MdEntry **found)
 {
-    flat->values[flat->count] = globals;
-    flat->values[flat->count + 1] = closure != NULL ? closure : Py_None;
+    flat->values[flat->count] = func->func_globals;
+    flat->values[flat->count + 1] = func->func_closure != NULL ? func->func_closure : Py_None;
     MdEntry *entry = preferred(state, prefer);
     bool early = entry != state->head; /* it is tried out of turn, and not again in its turn */
     uint64_t skipped = early ? prefer : 0;
     while (entry != NULL) {
         MdEntry *next = entry->next;
         if ((early || entry->serial != skipped) && serves(entry, context)) {
-            MdOutcome outcome = try_entry(t, state, context, flat, entry, &next);
+            MdOutcome outcome = try_entry(ts, t, state, context, flat, entry, &next);
             if (MD_LIKELY(outcome != MD_MISS)) {
                 *found = entry;
                 return outcome;

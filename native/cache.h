@@ -101,11 +101,11 @@ static inline void md_flat_free(MdFlat *flat)
 
 typedef enum { MD_HIT, MD_MISS, MD_FAILED } MdOutcome;
 
-/* Looks for the first entry of `state` that serves `context` and whose check function holds on `flat`, `prefer` (the
- * serial of an entry, or 0) before the others. The caller keeps the code object alive. MD_HIT: `*found` is a new
- * reference (the pin). MD_FAILED: a check function raised something that is no Exception. */
-MdOutcome md_cache_lookup(MdThread *t, MdCodeState *state, MdContext *context, MdFlat *flat, PyObject *globals,
-                          PyObject *closure, uint64_t prefer, MdEntry **found);
+/* Looks for the first entry of `state` that serves `context` and whose check function holds on `flat` and on globals and
+ * closure of `func`, `prefer` (the serial of an entry, or 0) before the others. The caller keeps the code object alive.
+ * MD_HIT: `*found` is a new reference (the pin). MD_FAILED: a check function raised something that is no Exception. */
+MdOutcome md_cache_lookup(PyThreadState *ts, MdThread *t, MdCodeState *state, MdContext *context, MdFlat *flat,
+                          PyFunctionObject *func, uint64_t prefer, MdEntry **found);
 
 /* Makes an entry of `code` from a GuardedCode-like object; entries of the same key that are no longer valid leave.
  * Returns a new reference. ValueError if the entry's code cannot stand in for `code`. */

@@ -23,7 +23,7 @@ typedef struct {
 struct MdDirect {
     PyObject *spec;
     PyObject *callable; /* the graph; of a bound method the function */
-    PyObject *self;     /* the instance of a bound method, or NULL */
+    PyObject *instance; /* of a bound method, or NULL */
     Py_ssize_t outputs; /* how many values the graph returns */
     Py_ssize_t input_count;
     Py_ssize_t step_count;
@@ -220,7 +220,7 @@ MdDirect *md_direct_new(PyObject *spec, PyObject *handles, Py_ssize_t arguments)
     bool method = Py_IS_TYPE(handle->target, &PyMethod_Type);
     self->spec = Py_NewRef(spec);
     self->callable = Py_NewRef(method ? PyMethod_GET_FUNCTION(handle->target) : handle->target);
-    self->self = method ? Py_NewRef(PyMethod_GET_SELF(handle->target)) : NULL;
+    self->instance = method ? Py_NewRef(PyMethod_GET_SELF(handle->target)) : NULL;
     self->outputs = handle->outputs;
     self->input_count = input_count;
     self->step_count = m.steps;
@@ -241,7 +241,7 @@ void md_direct_free(MdDirect *self)
     }
     Py_DECREF(self->spec);
     Py_DECREF(self->callable);
-    Py_XDECREF(self->self);
+    Py_XDECREF(self->instance);
     PyMem_Free(self);
 }
 
@@ -254,7 +254,7 @@ int md_direct_traverse(MdDirect *self, visitproc visit, void *arg)
     }
     Py_VISIT(self->spec);
     Py_VISIT(self->callable);
-    Py_VISIT(self->self);
+    Py_VISIT(self->instance);
     return 0;
 }
 
@@ -271,7 +271,7 @@ PyObject *md_direct_spec(MdDirect *self)
 static PyObject *call(PyThreadState *ts, MdThread *t, const MdDirect *self, PyObject *const *args, size_t nargsf)
 {
     if (MD_LIKELY(t->active == NULL && !md_stack_low(ts, t))) {
-        return PyObject_Vectorcall(self->callable, args, nargsf, NULL);
+        return md_call(ts, self->callable, args, nargsf, NULL);
     }
     return md_scope_call(ts, t, NULL, self->callable, args, nargsf, NULL);
 }
@@ -279,8 +279,8 @@ static PyObject *call(PyThreadState *ts, MdThread *t, const MdDirect *self, PyOb
 /* `place` has the inputs from place[1] on; place[0] is free for the instance of a method, else it is scratch. */
 static PyObject *call_in_place(PyThreadState *ts, MdThread *t, const MdDirect *self, PyObject **place)
 {
-    if (self->self != NULL) {
-        place[0] = self->self;
+    if (self->instance != NULL) {
+        place[0] = self->instance;
         return call(ts, t, self, place, (size_t)self->input_count + 1);
     }
     return call(ts, t, self, place + 1, (size_t)self->input_count | PY_VECTORCALL_ARGUMENTS_OFFSET);

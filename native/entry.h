@@ -1,6 +1,7 @@
 /* CompileKey, CacheEntry, EntryHandle, Validity: who owns what.
  *
- *     OptimizeContext --strong--> CompileKey --strong--> CacheEntry --strong--> check_fn, code, targets of its handles
+ *     OptimizeContext --strong--> CompileKey --strong--> CacheEntry --strong--> check_fn, code, targets of its handles,
+ *                                                                               what `direct` needs
  *     code object ~~co_extra~~> MdCodeState ~~borrowed~~> CacheEntry ~~borrowed~~> the code object and the key
  *     entry.code ~~constant~~> EntryHandle ~~borrowed~~> target
  *

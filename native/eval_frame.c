@@ -353,8 +353,7 @@ static MdOutcome find(const Call *c, MdCodeState *state, MdContext *context, MdE
     for (Py_ssize_t i = 0; i < count; i++) {
         flat.values[i] = md_frame_local(c->frame, i);
     }
-    MdOutcome outcome = md_cache_lookup(c->t, state, context, &flat, c->frame->f_globals,
-                                        md_frame_func(c->frame)->func_closure, 0, found);
+    MdOutcome outcome = md_cache_lookup(c->ts, c->t, state, context, &flat, md_frame_func(c->frame), 0, found);
     md_flat_free(&flat);
     return outcome;
 }

@@ -28,6 +28,7 @@
 #else
 #include "internal/pycore_frame.h"
 #endif
+#include "internal/pycore_call.h"
 #include "internal/pycore_code.h"
 #include "internal/pycore_interp.h"
 #pragma GCC diagnostic pop
@@ -56,6 +57,11 @@ typedef struct _PyInterpreterFrame MdFrame;
 #define md_extra_get _PyCode_GetExtra
 #define md_extra_set _PyCode_SetExtra
 #endif
+
+/* ---- calls ---- */
+
+/* md_call(ts, callable, args, nargsf, kwnames): PyObject_Vectorcall where the thread state is known already. */
+#define md_call _PyObject_VectorcallTstate
 
 /* ---- the exception being raised, as one owned object ---- */
 

@@ -11,7 +11,11 @@ static PyMethodDef module_methods[] = {
      "object\n"
      "with code, check_fn, validity, handles, owned, has_break, rerunnable, payload; or SKIP, SKIP_SUBTREE or\n"
      "NO_COMPILE, which marks the code; or None: run plain this time; or NotImplemented: run plain\n"
-     "this time with capture off below it too. What it raises, the call raises."},
+     "this time with capture off below it too. What it raises, the call raises.\n\n"
+     "The object may also have direct: (handle, inputs, recipe) says that the code only calls the graph behind handle\n"
+     "with the flat arguments of these indexes and makes its result by the recipe: (\"output\", index),\n"
+     "(\"argument\", index), (\"constant\", object), (\"tuple\", recipes) or (\"list\", recipes). Then C does it.\n"
+     "Such an entry must be rerunnable; its code still runs for a profiler."},
     {"set_rerun_callback", md_py_set_rerun_callback, METH_O,
      "set_rerun_callback(fn | None) -> the one before\n\n"
      "fn(entry, error), error being type and message, is called after a graph failed with an exception and plain "

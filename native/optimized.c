@@ -70,7 +70,7 @@ static PyObject *run_code(const Call *c, MdEntry *entry)
         result = md_scope_call(c->ts, c->t, c->t->active, function, c->args, c->nargsf, c->kwnames);
     }
     else {
-        result = PyObject_Vectorcall(function, c->args, c->nargsf, c->kwnames);
+        result = md_call(c->ts, function, c->args, c->nargsf, c->kwnames);
     }
     Py_DECREF(function);
     return result;
@@ -137,8 +137,8 @@ static PyObject *look_up_and_run(const Call *c)
         break;
     }
     MdEntry *entry = NULL;
-    MdOutcome outcome = md_cache_lookup(c->t, state, c->self->context, &flat, c->func->func_globals,
-                                        c->func->func_closure, c->self->last_hit, &entry);
+    MdOutcome outcome =
+        md_cache_lookup(c->ts, c->t, state, c->self->context, &flat, c->func, c->self->last_hit, &entry);
     if (MD_LIKELY(outcome == MD_HIT)) {
         return run_entry(c, entry, &flat);
     }

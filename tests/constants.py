@@ -20,6 +20,7 @@ from minidynamo.sources import (
     ItemSource,
     KwDefaultSource,
     LocalSource,
+    ModulesSource,
     SizeSource,
     StorageOffsetSource,
     StrideSource,
@@ -95,6 +96,7 @@ roots = st.one_of(
     st.builds(GlobalSource, text),
     st.builds(BuiltinSource, text),
     st.builds(ClosureSource, st.just("k"), index),
+    st.builds(ModulesSource),
 )
 
 

@@ -11,6 +11,7 @@ import inspect
 import io
 import itertools
 import linecache
+import re
 import sys
 import textwrap
 import traceback
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 import torch
 
 import minidynamo
@@ -102,7 +104,9 @@ def error_of(error: BaseException | None, filename: str) -> Any:
         return None
     around = [type(e).__name__ for e in (error.__cause__, error.__context__)]
     lines: list[Any] = lines_of(error, filename)
-    if isinstance(error, UnboundLocalError):  # CPython 3.11: a warm function gives the line before (STORE_FAST__LOAD_FAST)
+    if isinstance(
+        error, UnboundLocalError
+    ):  # CPython 3.11: a warm function gives the line before (STORE_FAST__LOAD_FAST)
         lines = [name for name, _ in lines]
     return type(error).__name__, str(error), lines, around
 
@@ -203,6 +207,38 @@ def text_of(fn: Callable[..., Any]) -> str:
     """The source of a function, named `f`, as a program."""
     text = textwrap.dedent(inspect.getsource(fn))
     return text.replace(f"def {fn.__name__}(", "def f(", 1)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A named program with its calls. Something of it is captured, unless the name ends with "(plain)"."""
+
+    name: str
+    source: str
+    calls: tuple[str, ...]
+
+    def check(self) -> Seen:
+        """Run it both ways."""
+        seen = check(self.source, *self.calls)
+        assert seen.graphs or self.name.endswith("(plain)"), (
+            f"nothing was captured: {seen.reasons} {seen.skips}"
+        )
+        return seen
+
+
+def programs(text: str) -> list[Any]:
+    """Programs as parameters of a test. Each begins with its name in a comment, `# name:`, and its calls in comments below."""
+    found = []
+    for block in re.split(r"\n# (?! )", text)[1:]:
+        head, *lines = block.splitlines()
+        calls = [
+            line.removeprefix("#   ")
+            for line in itertools.takewhile(lambda line: line.startswith("#   "), lines)
+        ]
+        source = "\n".join(lines[len(calls) :]) + "\n"
+        name = head.removesuffix(":")
+        found.append(pytest.param(Program(name, source, tuple(calls)), id=name))
+    return found
 
 
 @dataclass

@@ -145,7 +145,25 @@ def f(x, options):
     y = x * 2
     return y + len(options)
 """,
-        args="torch.arange(3.0), {1, 2}",
+        args="torch.arange(3.0), bytearray(2)",
+    ),
+    "SET_ORDER": Example(
+        """\
+def f(x, names):
+    y = x * 2
+    names.add("c")
+    for name in names:
+        y = y + len(name)
+    return y
+""",
+        args="torch.arange(3.0), {'a', 'b'}",
+        instead="""\
+def f(x, names):
+    y = x * 2
+    for name in sorted(names | {"c"}):
+        y = y + len(name)
+    return y
+""",
     ),
     "TRY_REGION": Example(
         """\

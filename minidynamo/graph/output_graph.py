@@ -35,6 +35,7 @@ class CapturedGraph:
     ops: int
     mutates: bool
     draws_random: bool
+    sets_grad_mode: bool
 
     @property
     def example_inputs(self) -> list[torch.Tensor]:
@@ -53,6 +54,7 @@ class OutputGraph(torch.fx.Tracer):
         self.ops = 0
         self.mutates = False
         self.draws_random = False
+        self.sets_grad_mode = False
         self.lines: dict[torch.fx.Node, Any] = {}
 
     def add_input(self, source: Source, example: torch.Tensor) -> torch.fx.Proxy:
@@ -79,6 +81,11 @@ class OutputGraph(torch.fx.Tracer):
         self.draws_random |= draws_random
         return torch.fx.Proxy(node, self)
 
+    def set_grad_mode(self, value: bool, where: Any) -> None:
+        """What follows is run with autograd on or off; so is what comes after the graph."""
+        self.add_op(torch._C._set_grad_enabled, (value,), {}, where)
+        self.sets_grad_mode = True
+
     def finish(self, wanted: list[torch.fx.Node]) -> CapturedGraph:
         """Close the graph: it returns the tuple of `wanted` nodes; inputs that nothing uses are dropped."""
         outputs = {node: index for index, node in enumerate(dict.fromkeys(wanted))}
@@ -89,5 +96,11 @@ class OutputGraph(torch.fx.Tracer):
                 del self.inputs[node]
         module = torch.fx.GraphModule(self.root, self.graph, self.class_name)
         return CapturedGraph(
-            module, tuple(self.inputs.values()), outputs, self.ops, self.mutates, self.draws_random
+            module,
+            tuple(self.inputs.values()),
+            outputs,
+            self.ops,
+            self.mutates,
+            self.draws_random,
+            self.sets_grad_mode,
         )

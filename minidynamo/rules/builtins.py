@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 import operator
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from ..sources import TypeSource
 from ..static_access import is_subtype, type_lookup
 from ..variables import protocol
 from ..variables.base import Tracing, VariableTracker
-from ..variables.constant import BINARY, COMPARE, INPLACE, UNARY, ConstantVariable
+from ..variables.constant import BINARY, COMPARE, CONSTANT_TYPES, INPLACE, UNARY, ConstantVariable
 from ..variables.functions import BuiltinVariable
 from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable, TupleVariable
 from ..variables.tensor import TensorVariable
@@ -103,8 +104,10 @@ def _isinstance(tx: Tracing, value: VariableTracker, classes: VariableTracker) -
     """CPython: object_isinstance, for classes whose metaclass does not override `__instancecheck__`."""
     flat = _classes(tx, classes)
     tp = protocol.known_type(value)
-    if tp is None or not all(_plain_check(c) for c in flat):
+    if tp is None or not all(_plain_check(c) or _is_collection(c, tp) for c in flat):
         tx.unsupported(OPAQUE_VALUE, operation="isinstance()", type=value.type_name())
+    if not all(_plain_check(c) for c in flat):
+        return constant(issubclass(tp, tuple(flat)), value, classes)
     if type_lookup(tp, "__class__") is not _OWN_CLASS:  # a property of that name decides too
         tx.unsupported(OPAQUE_VALUE, operation="isinstance()", type=value.type_name())
     return constant(any(is_subtype(tp, c) for c in flat), value, classes)
@@ -118,6 +121,15 @@ _PLAIN_METATYPES = (type, type(torch.Tensor), type(torch.nn.Parameter))
 
 def _plain_check(cls: type) -> bool:
     return type(cls) in _PLAIN_METATYPES
+
+
+def _is_collection(cls: type, tp: type) -> bool:
+    """An abstract class of collections.abc, asked about a builtin type: the answer is part of Python."""
+    return (
+        type(cls) is abc.ABCMeta
+        and cls.__module__ == "collections.abc"
+        and tp in CONSTANT_TYPES | {tuple, list, dict}
+    )
 
 
 def _classes(tx: Tracing, value: VariableTracker) -> list[type]:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any
 
 from ..reasons import UNSUPPORTED_CALL
+from ..sources import AttrSource, ItemSource
 from ..static_access import type_lookup
+from ..variables import sets
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable
 from ..variables.dicts import DictVariable, from_names
 from ..variables.exceptions import ExceptionVariable
 from ..variables.functions import BuiltinVariable
-from ..variables.sequences import NONE
+from ..variables.keys import Key
+from ..variables.partials import PLACEHOLDER, PartialVariable
+from ..variables.sequences import NONE, TupleVariable
+from ..variables.sets import FrozenSetVariable
 from ..variables.super import SuperVariable
 from ..variables.user_objects import NewObjectVariable, UserObject, has_plain_attributes
-from .builtins import Args, rule
+from .builtins import Args, Rule, items_of, positional, rule
 
 HEAP_TYPE = 0x200
 
@@ -64,6 +70,41 @@ def _str(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> Variabl
     return ConstantVariable(text)
 
 
+def member_by_value(
+    tx: Tracing, fn: BuiltinVariable, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+) -> VariableTracker:
+    """`Enumeration(value)`. CPython: EnumType.__call__, Enum.__new__; only values that are there."""
+    value = args[0].realize(tx) if len(args) == 1 and not kwargs else None
+    if value is not None and value.python_type() is fn.fn:
+        return value
+    if isinstance(value, ConstantVariable) and fn.source is not None:
+        known = type_lookup(fn.fn, "_value2member_map_")
+        key = Key(tx, value).value
+        if type(known) is dict and key in known:
+            places = AttrSource(fn.source, "_value2member_map_")
+            return tx.wrap(known[key], ItemSource(places, key))
+    tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.name()} with these arguments")
+
+
+@rule(functools.partial)
+def _partial(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    """CPython: partial_new. A partial of a partial binds to the inner function."""
+    if not args or any(getattr(a.realize(tx), "fn", None) is PLACEHOLDER for a in args):
+        tx.unsupported(UNSUPPORTED_CALL, name="functools.partial with these arguments")
+    fn, *bound = args
+    fn = fn.realize(tx)
+    if (
+        type_lookup(fn.python_type(), "__call__") is None
+        or fn.source is not None
+        and isinstance(fn, PartialVariable)
+    ):
+        tx.unsupported(UNSUPPORTED_CALL, name=f"functools.partial of a {fn.type_name()}")
+    if isinstance(fn, PartialVariable):
+        before, named = fn.parts(tx)
+        fn, bound, kwargs = fn.func, [*before, *bound], {**named, **kwargs}
+    return PartialVariable(fn, TupleVariable(bound), from_names(tx, kwargs))
+
+
 @rule(object.__init__)
 def _object_init(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
     if len(args) != 1 or kwargs:
@@ -74,11 +115,34 @@ def _object_init(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) ->
 @rule(dict)
 def _dict(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
     made = from_names(tx, {}) if args else from_names(tx, kwargs)
-    if len(args) > 1 or args and not isinstance(args[0].realize(tx), DictVariable):
+    if len(args) > 1:
         tx.unsupported(UNSUPPORTED_CALL, name="dict with these arguments")
     if args:
         made.call_method(tx, "update", args, kwargs)
     return made
+
+
+@rule(dict.fromkeys)
+@positional("dict.fromkeys", 1, 2)
+def _fromkeys(tx: Tracing, keys: VariableTracker, value: VariableTracker = NONE) -> VariableTracker:
+    made = DictVariable({}, guards=VariableTracker.propagate(keys))
+    for item in items_of(tx, "dict.fromkeys", keys):
+        made.put(tx, Key(tx, item), value)
+    return made
+
+
+def _make_set(kind: type) -> Rule:
+    @positional(kind.__name__, 0, 1)
+    def build(tx: Tracing, *values: VariableTracker) -> VariableTracker:
+        if kind is frozenset and values and isinstance(values[0], FrozenSetVariable):
+            return values[0]
+        return sets.made_by(tx, kind, tuple(sets.operand_of(tx, v) for v in values), *values)
+
+    return build
+
+
+rule(set)(_make_set(set))
+rule(frozenset)(_make_set(frozenset))
 
 
 @rule(super)

@@ -8,10 +8,12 @@ from ..reasons import UNSUPPORTED_CALL
 from ..static_access import static_attr
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import fold
+from ..variables.enums import is_enumeration
 from ..variables.exceptions import follows
 from ..variables.functions import BuiltinVariable, TorchFunctionVariable
+from ..variables.namedtuples import is_namedtuple, make_namedtuple
 from ..variables.sequences import RangeVariable, SequenceVariable
-from . import classes, control, iteration, tensor_ops  # noqa: F401 - iteration fills RULES
+from . import classes, control, grad_mode, iteration, nn_modules, tensor_ops  # noqa: F401 - iteration, nn_modules fill RULES
 from .builtins import PURE, RULES
 
 
@@ -31,6 +33,10 @@ def call(
         return rule(tx, args, kwargs)
     if follows(target):
         return classes.make_exception(tx, fn, args, kwargs)
+    if is_namedtuple(target):
+        return make_namedtuple(tx, target, fn, args, kwargs)
+    if is_enumeration(target):
+        return classes.member_by_value(tx, fn, args, kwargs)
     if classes.may_instantiate(target):
         return classes.instantiate(tx, fn, args, kwargs)
     if isinstance(fn, TorchFunctionVariable):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL
+from typing import Any
+
+from ..reasons import UNSUPPORTED_CALL
 from ..variables import protocol
 from ..variables.adaptors import EnumerateVariable, FilterVariable, MapVariable, ReversedVariable, ZipVariable
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable, fold
+from ..variables.dicts import DictIteratorVariable, DictVariable, DictViewVariable
 from ..variables.iterators import RangeIteratorVariable
 from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable
-from .builtins import Args, items_of, positional, rule
+from ..variables.sets import SetVariable
+from .builtins import RULES, Args, Rule, items_of, positional, rule
 
 
 @rule(enumerate)
@@ -48,6 +52,9 @@ def _filter(tx: Tracing, fn: VariableTracker, value: VariableTracker) -> Variabl
 def _reversed(tx: Tracing, value: VariableTracker) -> VariableTracker:
     if isinstance(value, RangeVariable):
         return RangeIteratorVariable(value.value[::-1], value.guards)
+    if isinstance(value, (DictVariable, DictViewVariable)):
+        owner, name = (value, "keys") if isinstance(value, DictVariable) else (value.owner, value.name)
+        return DictIteratorVariable(owner, name, owner.all_keys(tx), backwards=True)
     if not isinstance(value, SequenceVariable):
         tx.unsupported(UNSUPPORTED_CALL, name=f"reversed of {value.type_name()}")
     return ReversedVariable(value)
@@ -110,14 +117,44 @@ def _sum(tx: Tracing, values: VariableTracker, *start: VariableTracker) -> Varia
     return total
 
 
+def orderable(tx: Tracing, name: str, values: VariableTracker) -> list[VariableTracker]:
+    """The items of an iterable that is to be sorted. A set of numbers or of strings has only one sorted order: its own is not asked
+    for."""
+    values = values.realize(tx)
+    if isinstance(values, SetVariable) and {*map(type, values.real)} in ONE_ORDER:
+        values.elements(tx)
+        return values.trackers()
+    return items_of(tx, name, values)
+
+
+ONE_ORDER: tuple[set[type], ...] = (set(), {int}, {float}, {str}, {bytes})
+
+
+def _extreme(fn: Any) -> Rule:
+    @positional(fn.__name__, 1, 1)
+    def among(tx: Tracing, values: VariableTracker) -> VariableTracker:
+        """Of an iterable of constants; several arguments that are constants are folded before."""
+        items = [item.realize(tx) for item in orderable(tx, fn.__name__, values)]
+        if not all(item.is_python_constant() for item in items):
+            tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.__name__} of values that are not known")
+        return fold(tx, fn.__name__, lambda *known: fn(known), *items)
+
+    return among
+
+
+for _fn in (min, max):
+    if _fn not in RULES:
+        rule(_fn)(_extreme(_fn))
+
+
 @rule(sorted)
 def _sorted(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
     """CPython: list.sort, when the keys are constants. Keys are worked out first, from the left."""
     key, reverse = kwargs.get("key"), kwargs.get("reverse", ConstantVariable(False)).realize(tx)
     if len(args) != 1 or not kwargs.keys() <= {"key", "reverse"} or not reverse.is_python_constant():
         tx.unsupported(UNSUPPORTED_CALL, name="sorted with these arguments")
-    items = items_of(tx, "sorted", args[0])
     by = None if key is None or key.realize(tx).python_type() is type(None) else key
+    items = items_of(tx, "sorted", args[0]) if by is not None else orderable(tx, "sorted", args[0])
     keys = [(item if by is None else tx.call(by, [item], {})).realize(tx) for item in items]
     if not all(k.is_python_constant() for k in keys):
         tx.unsupported(UNSUPPORTED_CALL, name="sorted by values that are not known")

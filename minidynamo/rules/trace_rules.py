@@ -42,8 +42,16 @@ LIBRARIES = (
 )
 
 
-# Python code of libraries that is inlined all the same: the layers of torch, but not the machinery under them.
-INLINED = (os.path.join(_TORCH, "nn", "modules") + os.sep,)
+# Python code of libraries that is inlined all the same: the layers of torch, but not the machinery under them; what
+# torch.nn.functional has besides operators; a switch that attention asks.
+INLINED = (
+    os.path.join(_TORCH, "nn", "modules") + os.sep,
+    os.path.join(_TORCH, "nn", "functional.py"),
+    os.path.join(_TORCH, "backends", "mha", "__init__.py"),
+)
+INLINED_FUNCTIONS = (  # what `@torch.no_grad()` makes of a function
+    (os.path.join(_TORCH, "utils", "_contextlib.py"), "context_decorator.<locals>.decorate_context"),
+)
 NOT_INLINED = tuple(INLINED[0] + name for name in ("module.py", "lazy.py", "_functions.py"))
 
 
@@ -64,6 +72,9 @@ def frame_policy(code: types.CodeType) -> Why | None:
 
 def inline_policy(fn: Any) -> bool:
     """May a call of the Python function `fn` be executed symbolically? One that has a rule is called by it."""
-    file = fn.__code__.co_filename
-    own = library_of(fn.__code__) is None or file.startswith(INLINED) and not file.startswith(NOT_INLINED)
+    code: types.CodeType = fn.__code__
+    file = code.co_filename
+    if (file, code.co_qualname) in INLINED_FUNCTIONS:
+        return True
+    own = library_of(code) is None or file.startswith(INLINED) and not file.startswith(NOT_INLINED)
     return own and torch_functions.classify(fn) is None and fn not in RULES

@@ -20,6 +20,10 @@ PLAIN_MEMBERS = frozenset(
 )
 
 
+# Parts of what a class holds under a name; taking the name from an object the usual way would bind or run it.
+RAW_MEMBERS = frozenset({"__func__", "fget", "fset"})
+
+
 @dataclass(frozen=True, slots=True)
 class AttrSource(ChainedSource):
     """An attribute, read statically: `___attr(x, 'k')`, or `x.k` for the structural ones in PLAIN_MEMBERS."""
@@ -34,6 +38,9 @@ class AttrSource(ChainedSource):
     def expr(self, code: CodeType | None = None) -> Any:
         if self.member == "cell_contents" and isinstance(self.base, LocalSource):
             return expr.Deref(self.base.local)  # a resume function's cell parameter is one of its cells
+        if self.member in RAW_MEMBERS and isinstance(self.base, AttrSource):
+            raw = (self.base.base.expr(code), expr.Const(self.base.member))
+            return expr.Attr(expr.Call(expr.Const(static_access.static_attr), raw), self.member)
         return expr.Attr(self.base.expr(code), self.member)
 
     def read(self, frame: FrameValues) -> Any:

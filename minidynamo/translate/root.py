@@ -69,6 +69,7 @@ PLAIN_OPS: dict[str, tuple[Count, Count]] = {
     "LOAD_GLOBAL": (0, 1),
     "LOAD_DEREF": (0, 1),
     "IMPORT_NAME": (2, 1),
+    "IMPORT_FROM": (1, 1),
     "STORE_SUBSCR": (3, 0),
     "STORE_ATTR": (2, 0),
     "DELETE_ATTR": (1, 0),
@@ -185,6 +186,8 @@ class InstructionTranslator(InstructionTranslatorBase):
             raise SkipFrame(why(SKIP_RESUME, opname=inst.opname), self.where())
         operands, results = (n(inst.arg) if callable(n) else n for n in PLAIN_OPS[inst.opname])
         values = tuple(self.popn(operands))
+        if inst.opname == "IMPORT_FROM":  # the module stays below
+            self.stack += values
         names = tuple(self.temporary() for _ in range(results))
         for name in reversed(names):
             self.push(TemporaryVariable(name))
@@ -367,7 +370,7 @@ def attempt(trace: Trace) -> Capture:
         trace.first_line(),
         trace.steps,
         trace.unguarded(),
-        trace.comparable and not trace.effects,
+        trace.comparable and not trace.effects and trace.first_covered is None,
         trace.first_covered is not None,
         trace.release,
     )

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .. import config
+from ..graph.meta_value import TensorMeta
 from ..graph.output_graph import OutputGraph
 from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
@@ -20,6 +21,7 @@ from ..variables.base import VariableTracker
 from ..variables.generators import GeneratorVariable
 from ..variables.lazy import LazyVariable
 from ..variables.opaque import wrap_opaque
+from ..variables.tensor import TensorVariable
 from .capture import Effect
 from .cells import OutsideCell
 from .plan import Plan, SkipFrame
@@ -57,7 +59,9 @@ class Trace:
         self.classes: set[type] = set()
         self.class_sources: dict[type, Source] = {}  # one way to each class of a module
         self.outside_cells: list[OutsideCell] = []
-        self.namespaces: dict[int, Source] = {id(frame.globals): GlobalsSource()}  # dictionaries that are the globals of a traced function, by id
+        self.namespaces: dict[int, Source] = {
+            id(frame.globals): GlobalsSource()
+        }  # dictionaries that are the globals of a traced function, by id
         self.globals_written: dict[tuple[int, str], VariableTracker] = {}
         self.comparable = True  # plain Python on the same values gives the same result
         self._by_source: dict[Source, VariableTracker] = {}
@@ -170,14 +174,18 @@ class Trace:
 
     def guard_mutated(self) -> None:
         """Decision 6: an input that the graph changes in place is no other input. To be called when the trace has ended: inputs that
-        were met after the change count too."""
-        tensors = [t.source for t in self._by_object.values() if t.is_proxy() and t.source is not None]
-        done: set[Source] = set()
-        for mutated in self.mutated:
-            done.add(mutated)
-            for other in tensors:
-                if other not in done:
-                    self.guard_distinct(mutated, other)
+        were met after the change count too. (Inputs whose guarded metadata differ are never one object.)"""
+        alike: dict[Any, list[Source]] = {}
+        for tensor in self._by_object.values():
+            if isinstance(tensor, TensorVariable) and tensor.source is not None:
+                alike.setdefault(_guarded(tensor.meta), []).append(tensor.source)
+        for sources in alike.values():
+            for index, source in enumerate(sources):
+                for other in sources[index + 1 :]:
+                    if source in self.mutated:
+                        self.guard_distinct(source, other)
+                    elif other in self.mutated:
+                        self.guard_distinct(other, source)
 
     def first_line(self) -> int:
         """The user's line of the first operator, where the compiled graph is said to run."""
@@ -189,3 +197,8 @@ class Trace:
     def arguments(self) -> dict[str, VariableTracker]:
         """Lazy trackers of the frame's arguments."""
         return {name: LazyVariable(value, LocalSource(name)) for name, value in self.frame.locals.items()}
+
+
+def _guarded(meta: TensorMeta) -> tuple[Any, ...]:
+    """What TENSOR_MATCH guards of it."""
+    return meta.dtype, meta.device, meta.shape, meta.stride, meta.requires_grad, meta.is_parameter

@@ -49,6 +49,7 @@ class InstructionTranslatorBase:
         self.symbolic_locals: dict[str, VariableTracker] = {}
         self.cells: dict[str, Cell] = {}
         self.index = 0
+        self.passed: set[int] = set()
         self.current: Instruction = ir.instructions[0]
         self.result: VariableTracker | None = None
         self.handled: list[VariableTracker] = []
@@ -66,19 +67,22 @@ class InstructionTranslatorBase:
         try:
             handler(self, inst)
         except ObservedException as stop:
-            self.unwind(inst, stop)
+            if not self.unwind(inst, stop.exception):  # raised here: a frame that holds the error would be a reference cycle
+                raise
 
-    def unwind(self, inst: Instruction, stop: ObservedException) -> None:
-        """CPython: exception_unwind. Go on at this frame's handler of the instruction; without one the exception goes to the caller."""
+    def unwind(self, inst: Instruction, exception: VariableTracker) -> bool:
+        """CPython: exception_unwind. Go on at this frame's handler of the instruction; without one (False) the exception goes to the
+        caller."""
         region = self.ir.handler_at(inst.index) if self.ir.regions else None
         if region is None:
             self.result = self.result or ConstantVariable(None)  # the frame is over
-            raise stop
+            return False
         del self.stack[region.depth :]
         if region.lasti:
             self.push(ConstantVariable(inst.offset // 2))
-        self.push(stop.exception)
+        self.push(exception)
         self.index = region.target
+        return True
 
     # --- what handlers use -------------------------------------------------------------------------------------------
     def push(self, value: VariableTracker) -> None:
@@ -110,7 +114,18 @@ class InstructionTranslatorBase:
 
     def covered(self) -> bool:
         """Would an exception of the current instruction go to a handler of this frame, or of one that it is inlined in?"""
-        return bool(self.ir.regions) and self.ir.handler_at(self.current.index) is not None
+        region = self.ir.handler_at(self.current.index) if self.ir.regions else None
+        while region is not None and region.target in self.passed:
+            cleanup = self.ir.handler_at(region.target)
+            region = None if cleanup is None else self.ir.handler_at(cleanup.target)
+        return region is not None
+
+    def leaves_alone(self, index: int) -> None:
+        """The `with` block that begins at `index` does nothing with an exception but restore the grad mode, which the graph does
+        too: its operators count as if there were no block."""
+        region = self.ir.handler_at(index)
+        if region is not None:
+            self.passed.add(region.target)
 
     def wrap(self, value: Any, source: Source) -> VariableTracker:
         return self.trace.wrap(self, value, source)

@@ -1,16 +1,38 @@
 """VariableTrackers, one concept per file. Importing the package fills the table of wrappers."""
 
-from . import classes, constant, dicts, functions, modules, opaque, sequences, tensor, user_objects
+from . import (
+    classes,
+    constant,
+    dicts,
+    enums,
+    functions,
+    methods,
+    modules,
+    namedtuples,
+    nn_module,
+    opaque,
+    partials,
+    sequences,
+    sets,
+    tensor,
+    user_objects,
+)
 from .registry import wrapper_for
 
 __all__ = [
     "classes",
     "constant",
     "dicts",
+    "enums",
     "functions",
+    "methods",
     "modules",
+    "namedtuples",
+    "nn_module",
     "opaque",
+    "partials",
     "sequences",
+    "sets",
     "tensor",
     "user_objects",
     "wrapper_for",

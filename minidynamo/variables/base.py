@@ -244,6 +244,10 @@ class VariableTracker:
             return self.as_python_constant()
         tx.unsupported(USER_OBJECT_KEY, type=self.type_name())
 
+    def known_object(self) -> tuple[Any, ...]:
+        """The real object, alone in a tuple, of a value that guards tie to one object: a class, a function, an enum member."""
+        return ()
+
     def as_meta(self) -> Any:
         """The value with TensorMeta in place of tensors, as metadata rules take it."""
         if self.is_python_constant():

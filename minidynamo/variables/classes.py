@@ -6,12 +6,15 @@ import types
 from typing import Any
 
 from ..guards.builder import GuardBuilder
-from ..sources import AttrSource, Source
+from ..sources import AttrSource, ItemSource, Source
 from ..static_access import is_subtype, type_lookup
 from .base import Tracing, VariableTracker
+from .enums import is_enumeration, member_map
 from .functions import BuiltinVariable
 from .registry import wraps_if
 from .user_objects import MISSING, UserMethodVariable
+
+HEAP_TYPE = 0x200
 
 
 class ClassVariable(BuiltinVariable):
@@ -21,6 +24,12 @@ class ClassVariable(BuiltinVariable):
 
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
         """CPython: type_getattro, for classes whose metaclass is `type` itself and has nothing of that name."""
+        if not self.fn.__flags__ & HEAP_TYPE and type(self.fn) is type:
+            raw = type_lookup(self.fn, name, MISSING)
+            if type(raw) is types.ClassMethodDescriptorType:  # dict.fromkeys
+                return BuiltinVariable(raw.__get__(None, self.fn), None, self.guards)
+        if is_enumeration(self.fn) and self.source is not None and name in (members := member_map(self.fn)):
+            return tx.wrap(members[name], ItemSource(AttrSource(self.source, "_member_map_"), name))
         if (
             self.source is None
             or type(self.fn) is not type

@@ -1,56 +1,37 @@
-"""Dictionaries and sets whose keys are constants or objects of identity."""
+"""Dictionaries whose keys are constants, or objects that hash and compare by identity."""
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
 
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
+from ..literals import as_key
 from ..pycode import expr as E
 from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL
-from ..sources import ItemSource, Source
+from ..sources import DictKeySource, Source, item_source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
-from .constant import CONSTANT_TYPES, ConstantVariable
+from .constant import ConstantVariable
 from .iterators import IteratorVariable
+from .keys import Key, can_be_named, check_name, constant_key
 from .lazy import LazyVariable
 from .opaque import wrap_opaque
 from .registry import wraps
-from .sequences import SequenceVariable, TupleVariable
+from .sequences import SequenceVariable, TupleVariable, known_values
+from .sets import AsItWas, Operand, SetLike, advanced, known_of, set_comparison, set_operator
 
 NONE = ConstantVariable(None)
 
 
-class Key:
-    """A dict key: hashes and compares as the real key does. Constants by value (1 == 1.0 == True), tuples of them by items,
-    classes and builtins by identity."""
-
-    __slots__ = ("tracker", "value")
-
-    def __init__(self, tx: Tracing, tracker: VariableTracker) -> None:
-        self.tracker = tracker = tracker.realize(tx)
-        if isinstance(tracker, SequenceVariable):
-            tracker.realize_deep(tx)
-        self.value = tracker.as_key(tx)
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Key) and bool(self.value == other.value)
-
-
-def plain_key(value: Any) -> bool:
-    """A real key that can be named in a guard and compared without running user code."""
-    return type(value) in CONSTANT_TYPES or type(value) is tuple and all(map(plain_key, value))
-
-
-class DictVariable(VariableTracker):
+class DictVariable(SetLike):
     """A dict. Items of one that came from outside are lazy; its keys are guarded as far as the trace looked: per key, by
     length, or all with their order. One that came from outside and is changed replays the changes as effects."""
 
-    __slots__ = ("items", "keys_guarded", "length_guarded", "resized")
+    __slots__ = ("items", "keys_guarded", "length_guarded", "resized", "version")
     mutable = True
+    takes_operators = False
 
     def __init__(
         self,
@@ -63,6 +44,7 @@ class DictVariable(VariableTracker):
         self.keys_guarded = source is None
         self.length_guarded = source is None
         self.resized = False  # it came from outside, and the trace added or removed keys
+        self.version = 0  # how often the trace added or removed keys
 
     def python_type(self) -> type:
         return dict
@@ -95,6 +77,7 @@ class DictVariable(VariableTracker):
     def look_up(self, tx: Tracing, key: Key) -> VariableTracker | None:
         """The value of one key, or None; guards that key's presence or absence."""
         if not self.keys_guarded and self.source is not None:
+            check_name(tx, key)
             tx.install(make_guard(self.source, GuardBuilder.DICT_CONTAINS, key.value))
         return self.items.get(key)
 
@@ -124,6 +107,7 @@ class DictVariable(VariableTracker):
         """`d[key] = value`; a key that was there keeps its place and its own key object."""
         found = self.look_up(tx, key)
         self.resized |= self.source is not None and found is None
+        self.version += found is None
         if self.source is not None:
             tx.effect("STORE_SUBSCR", None, value, self, key.tracker)
         self.items[key] = value
@@ -135,6 +119,7 @@ class DictVariable(VariableTracker):
         if self.source is not None:
             tx.effect("DELETE_SUBSCR", None, self, found.tracker)
             self.resized = True
+        self.version += 1
         del self.items[found]
 
     def slot_iter(self, tx: Tracing) -> VariableTracker:
@@ -142,6 +127,42 @@ class DictVariable(VariableTracker):
 
     def sequence_items(self, tx: Tracing) -> list[VariableTracker] | None:
         return [key.tracker for key in self.all_keys(tx)]
+
+    def set_operand(self, tx: Tracing) -> Operand:
+        keys = self.all_keys(tx)
+        return Operand(dict.fromkeys(key.value for key in keys), AsItWas(self, self), known_of(keys), True)
+
+    def slot_binary(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        """CPython: dict_or."""
+        if symbol.rstrip("=") != "|" or not all(type(side) is DictVariable for side in (left, right)):
+            return None
+        assert isinstance(left, DictVariable)
+        made = _copy(left, tx)
+        made.call_method(tx, "update", [right], {})
+        return made
+
+    def slot_inplace(self, tx: Tracing, symbol: str, right: VariableTracker) -> VariableTracker | None:
+        """CPython: dict_ior, which is update."""
+        if symbol != "|=":
+            return None
+        self.call_method(tx, "update", [right], {})
+        return self
+
+    def slot_compare(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        if (
+            symbol not in ("==", "!=")
+            or not isinstance(left, DictVariable)
+            or not isinstance(right, DictVariable)
+        ):
+            return None
+        same = equal(tx, left, right)
+        if same is None:
+            return VariableTracker.slot_compare(self, tx, symbol, left, right)
+        return ConstantVariable(same == (symbol == "=="), guards=VariableTracker.propagate(left, right))
 
     def forget(self) -> None:
         self.items.clear()
@@ -188,7 +209,24 @@ def _items(self: DictVariable, tx: Tracing) -> VariableTracker:
     return DictViewVariable(self, "items")
 
 
-def _copy(self: DictVariable, tx: Tracing) -> VariableTracker:
+def equal(tx: Tracing, left: VariableTracker, right: VariableTracker) -> bool | None:
+    """CPython: dict_equal; None where it does not follow from what is known."""
+    left, right = left.realize(tx), right.realize(tx)
+    if not (type(left) is type(right) is DictVariable):
+        known = known_values(tx, left, right)
+        return None if known is None else bool(known[0] == known[1])
+    assert isinstance(left, DictVariable) and isinstance(right, DictVariable)
+    if left.slot_len(tx) != right.slot_len(tx):
+        return False
+    for key in left.all_keys(tx):
+        other = right.look_up(tx, key)
+        same = False if other is None else equal(tx, left.items[key], other)
+        if not same:
+            return same
+    return True
+
+
+def _copy(self: DictVariable, tx: Tracing) -> DictVariable:
     self.all_keys(tx)
     return DictVariable(dict(self.items), guards=VariableTracker.propagate(self))
 
@@ -214,15 +252,43 @@ def _setdefault(
     return value
 
 
+def pairs_of(tx: Tracing, source: VariableTracker) -> list[tuple[Key, VariableTracker]]:
+    """What `dict(source)` is filled with: another dict, or an iterable of pairs."""
+    if isinstance(source, DictVariable):
+        return [(key, source.items[key]) for key in source.all_keys(tx)]
+    pairs: list[tuple[Key, VariableTracker]] = []
+    if isinstance(source, (SequenceVariable, IteratorVariable, DictViewVariable)):
+        iterator = source.slot_iter(tx)
+        while (pair := iterator.slot_next(tx)) is not None:
+            tx.trace.step()
+            pair = pair.realize(tx)
+            if not isinstance(pair, SequenceVariable) or len(pair.items) != 2:
+                tx.unsupported(UNSUPPORTED_CALL, name="dict with something that is no pair")
+            pairs.append((Key(tx, pair.items[0]), pair.items[1]))
+        return pairs
+    tx.unsupported(UNSUPPORTED_CALL, name=f"dict with a {source.type_name()}")
+
+
+def _popitem(self: DictVariable, tx: Tracing) -> VariableTracker:
+    keys = self.all_keys(tx)
+    if not keys:
+        tx.raises("dict.popitem", KeyError, ConstantVariable("popitem(): dictionary is empty"))
+    pair = TupleVariable([keys[-1].tracker, self.items[keys[-1]]])
+    if self.source is not None:
+        tx.effect_call(dict.popitem, self)
+        self.resized = True
+    self.version += 1
+    del self.items[keys[-1]]
+    return pair
+
+
 def _update(
     self: DictVariable, tx: Tracing, *other: VariableTracker, kwargs: dict[str, VariableTracker]
 ) -> VariableTracker:
     for source in other:
         source = source.realize(tx)
-        if not isinstance(source, DictVariable):
-            tx.unsupported(UNSUPPORTED_CALL, name=f"dict.update with a {source.type_name()}")
-        for key in source.all_keys(tx):
-            self.put(tx, key, source.items[key])
+        for key, value in pairs_of(tx, source):
+            self.put(tx, key, value)
     for name, value in kwargs.items():
         self.put(tx, Key(tx, ConstantVariable(name)), value)
     return NONE
@@ -233,6 +299,7 @@ def _clear(self: DictVariable, tx: Tracing) -> VariableTracker:
         tx.effect_call(dict.clear, self)
         self.resized = True
         self.all_keys(tx)
+    self.version += 1
     self.items.clear()
     return NONE
 
@@ -251,6 +318,7 @@ DICT_METHODS: dict[tuple[str, int], Callable[..., VariableTracker]] = {
     ("update", 0): _update,
     ("update", 1): _update,
     ("clear", 0): _clear,
+    ("popitem", 0): _popitem,
 }
 
 
@@ -265,17 +333,19 @@ class DictIteratorVariable(IteratorVariable):
     """An iterator over a dict's keys, values or items: sees values that change meanwhile; other changes are errors of the program.
     Rebuilt by iterating anew up to its place."""
 
-    __slots__ = ("owner", "name", "keys", "place")
+    __slots__ = ("owner", "name", "keys", "place", "backwards")
 
-    def __init__(self, owner: DictVariable, name: str, keys: list[Key]) -> None:
+    def __init__(self, owner: DictVariable, name: str, keys: list[Key], backwards: bool = False) -> None:
         super().__init__(None, VariableTracker.propagate(owner))
         self.owner = owner
         self.name = name
         self.keys = keys
         self.place = 0
+        self.backwards = backwards
 
     def python_type(self) -> type:
-        return type(iter(getattr({}, self.name)()))
+        view = getattr(self.owner.python_type()(), self.name)()
+        return type(reversed(view) if self.backwards else iter(view))
 
     def children(self) -> tuple[VariableTracker, ...]:
         return (self.owner,)
@@ -292,18 +362,17 @@ class DictIteratorVariable(IteratorVariable):
         if self.place >= len(self.keys):
             return None
         self.place += 1
-        return VIEWS[self.name](self.owner, self.keys[self.place - 1])
+        return VIEWS[self.name](self.owner, self.keys[-self.place if self.backwards else self.place - 1])
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         if not self.unchanged() or self.owner.resized:
             emit.impossible("an iterator over a dict that changed")
-        made = emit.temporary(E.Op("GET_ITER", None, (E.Call(E.Attr(emit.value(self.owner), self.name)),)))
-        for _ in range(self.place):
-            emit.do(E.Do(E.Call(E.Const(next), (made,))))
-        return made
+        view = E.Call(E.Attr(emit.value(self.owner), self.name))
+        made = E.Call(E.Const(reversed), (view,)) if self.backwards else E.Op("GET_ITER", None, (view,))
+        return advanced(emit, made, self.place)
 
 
-class DictViewVariable(VariableTracker):
+class DictViewVariable(SetLike):
     """`d.keys()`, `d.values()`, `d.items()`: reads the dict as it is when it is looked at. Rebuilt by the same call."""
 
     __slots__ = ("owner", "name")
@@ -313,8 +382,33 @@ class DictViewVariable(VariableTracker):
         self.owner = owner
         self.name = name
 
+    @property
+    def takes_operators(self) -> bool:  # type: ignore[override]
+        return self.name != "values"
+
     def python_type(self) -> type:
-        return type(getattr({}, self.name)())
+        return type(getattr(self.owner.python_type()(), self.name)())
+
+    def set_operand(self, tx: Tracing) -> Operand:
+        keys = self.owner.all_keys(tx)
+        if self.name == "keys":
+            raw: Any = dict.fromkeys(key.value for key in keys).keys()
+            return Operand(raw, AsItWas(self, self.owner), known_of(keys), True)
+        parts = [Key(tx, VIEWS[self.name](self.owner, key)) for key in keys]
+        values = [part.value for part in parts]
+        if self.name == "items":
+            return Operand(dict(values).items(), AsItWas(self, self.owner), known_of(parts), True)
+        return Operand(values, TupleVariable([p.tracker for p in parts]), known_of(parts), True)
+
+    def slot_binary(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        return set_operator(tx, symbol, left, right)
+
+    def slot_compare(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        return set_comparison(tx, symbol, left, right)
 
     def children(self) -> tuple[VariableTracker, ...]:
         return (self.owner,)
@@ -328,7 +422,7 @@ class DictViewVariable(VariableTracker):
     def slot_contains(self, tx: Tracing, item: VariableTracker) -> bool:
         if self.name == "keys":
             return self.owner.slot_contains(tx, item)
-        return VariableTracker.slot_contains(self, tx, item)
+        return TupleVariable(self.sequence_items(tx) or []).slot_contains(tx, item)
 
     def sequence_items(self, tx: Tracing) -> list[VariableTracker] | None:
         return [VIEWS[self.name](self.owner, key) for key in self.owner.all_keys(tx)]
@@ -340,15 +434,69 @@ class DictViewVariable(VariableTracker):
         return E.Call(E.Attr(emit.value(self.owner), self.name))
 
 
-@wraps(dict)
+class OtherDictVariable(DictVariable):
+    """An OrderedDict or defaultdict from outside: reading it is reading a dict; what they do in ways of their own is left to plain
+    Python."""
+
+    __slots__ = ("tp",)
+
+    def __init__(self, items: dict[Key, VariableTracker], tp: type, source: Source) -> None:
+        super().__init__(items, source)
+        self.tp = tp
+
+    def python_type(self) -> type:
+        return self.tp
+
+    def is_python_proxy(self) -> bool:
+        return False
+
+    def as_python_proxy(self) -> Any:
+        raise TypeError(f"a value of type {self.type_name()}")
+
+    as_meta = as_python_proxy
+
+    def slot_getitem(self, tx: Tracing, key: VariableTracker) -> VariableTracker:
+        value = self.look_up(tx, Key(tx, key))
+        return self._opaque(tx, "subscript without such a key") if value is None else value
+
+    def put(self, tx: Tracing, key: Key, value: VariableTracker) -> None:
+        self._opaque(tx, "item assignment")
+
+    def slot_delitem(self, tx: Tracing, key: VariableTracker) -> None:
+        self._opaque(tx, "item deletion")
+
+    def slot_inplace(self, tx: Tracing, symbol: str, right: VariableTracker) -> VariableTracker | None:
+        self._opaque(tx, f"operator {symbol}")
+
+    def slot_binary(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        self._opaque(tx, f"operator {symbol}")
+
+    def slot_compare(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker | None:
+        self._opaque(tx, f"comparison {symbol}")
+
+    def call_method(
+        self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        if name not in ("get", "keys", "values", "items"):
+            self._opaque(tx, f"method {name}")
+        return super().call_method(tx, name, args, kwargs)
+
+
+@wraps(dict, OrderedDict, defaultdict)
 def wrap_dict(tx: Tracing, value: dict[Any, Any], source: Source) -> VariableTracker:
     """Only dicts whose keys can be named in a guard are followed."""
-    if not all(plain_key(key) for key in value):
+    if not all(can_be_named(key) for key in value):
         return wrap_opaque(tx, value, source)
-    items: dict[Key, VariableTracker] = {
-        Key(tx, _key_tracker(key)): LazyVariable(item, ItemSource(source, key)) for key, item in value.items()
-    }
-    made = DictVariable(items, source)
+    items: dict[Key, VariableTracker] = {}
+    for index, (key, item) in enumerate(value.items()):
+        tracker = constant_key(key) or LazyVariable(key, DictKeySource(source, index))
+        items[Key.of(key, tracker)] = LazyVariable(item, item_source(source, as_key(key), value))
+    tp = type(value)
+    made = DictVariable(items, source) if tp is dict else OtherDictVariable(items, tp, source)
     made.make_guards(tx, GuardBuilder.TYPE_MATCH)
     return made
 
@@ -356,9 +504,3 @@ def wrap_dict(tx: Tracing, value: dict[Any, Any], source: Source) -> VariableTra
 def from_names(tx: Tracing, items: dict[str, VariableTracker]) -> DictVariable:
     """A new dict with string keys, as `**keywords` makes it."""
     return DictVariable({Key(tx, ConstantVariable(name)): value for name, value in items.items()})
-
-
-def _key_tracker(key: Any) -> VariableTracker:
-    if type(key) is tuple:
-        return TupleVariable([_key_tracker(item) for item in key])
-    return ConstantVariable(key)

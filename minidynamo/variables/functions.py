@@ -228,6 +228,9 @@ class BuiltinVariable(VariableTracker):
     def as_key(self, tx: Tracing) -> Any:
         return self.fn
 
+    def known_object(self) -> tuple[Any, ...]:
+        return (self.fn,)
+
     def name(self) -> str:
         return getattr(self.fn, "__qualname__", repr(self.fn))
 

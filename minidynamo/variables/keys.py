@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ..literals import is_literal, is_weakrefable
 from ..reasons import OPERATOR_FAILS, USER_OBJECT_KEY
 from ..static_access import is_one_of, is_subtype, type_lookup
 from .base import Tracing, VariableTracker
@@ -59,7 +60,8 @@ def is_plain(value: Any) -> bool:
         return True
     found, equal = type_lookup(cls, "__hash__"), type_lookup(cls, "__eq__")
     if is_subtype(cls, enum.Enum):
-        return any(found is known for known in _HASHES) and equal is object.__eq__
+        own_hash = any(found is known for known in _HASHES) or type(found) is types.WrapperDescriptorType
+        return own_hash and type(equal) is types.WrapperDescriptorType
     return type(found) is types.WrapperDescriptorType and type(equal) is types.WrapperDescriptorType
 
 
@@ -69,8 +71,15 @@ def can_be_named(value: Any) -> bool:
     if cls in CONSTANT_TYPES:
         return bool(value == value)
     if cls is tuple:
-        return all(map(can_be_named, value))
-    return (is_subtype(cls, enum.Enum) or is_one_of(cls, (type, type(torch.Tensor)))) and is_plain(value)
+        return is_literal(value) and is_plain(value)
+    by_identity = is_subtype(cls, enum.Enum) or is_one_of(cls, (type, type(torch.Tensor)))
+    return by_identity and is_weakrefable(value) and is_plain(value)
+
+
+def check_name(tx: Tracing, key: Key) -> None:
+    """Breaks the graph for a key that no guard can name."""
+    if not is_literal(key.value) and not can_be_named(key.value):
+        tx.unsupported(USER_OBJECT_KEY, type=key.tracker.type_name())
 
 
 def constant_key(value: Any) -> VariableTracker | None:

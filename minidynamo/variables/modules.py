@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import types
+from typing import Any
+
+import torch
 
 from ..guards.builder import GuardBuilder
+from ..guards.guard import make_guard
 from ..pycode import expr as E
 from ..reasons import OPERATOR_FAILS
 from ..sources import AttrSource, ItemSource, Source
+from ..static_access import type_lookup
 from .base import Emitting, Tracing, VariableTracker
+from .functions import TorchFunctionVariable
 from .registry import wraps
 
 
@@ -24,6 +30,9 @@ class PythonModuleVariable(VariableTracker):
 
     def python_type(self) -> type:
         return types.ModuleType
+
+    def known_object(self) -> tuple[Any, ...]:
+        return (self.module,)
 
     def slot_truth(self, tx: Tracing) -> bool:
         return True
@@ -49,5 +58,49 @@ class PythonModuleVariable(VariableTracker):
 @wraps(types.ModuleType)
 def wrap_module(tx: Tracing, value: types.ModuleType, source: Source) -> VariableTracker:
     made = PythonModuleVariable(value, source)
+    made.make_guards(tx, GuardBuilder.MODULE_MATCH)
+    return made
+
+
+class ModuleOfOwnClassVariable(PythonModuleVariable):
+    """A module of a subclass of the type: what its dictionary has and its class has not is read as usual."""
+
+    __slots__ = ()
+
+    def python_type(self) -> type:
+        return type(self.module)
+
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        if name not in self.module.__dict__ or type_lookup(type(self.module), name, self) is not self:
+            return VariableTracker.getattr(self, tx, name)
+        return super().getattr(tx, name)
+
+
+@wraps(type(torch.backends))
+def wrap_backends(tx: Tracing, value: Any, source: Source) -> VariableTracker:
+    """torch.backends: its submodules are followed, its properties are not."""
+    made = ModuleOfOwnClassVariable(value, source)
+    made.make_guards(tx, GuardBuilder.MODULE_MATCH)
+    return made
+
+
+class OperatorModuleVariable(ModuleOfOwnClassVariable):
+    """torch._VF: what its dictionary lacks are the builtin operators of torch, which nobody can change."""
+
+    __slots__ = ()
+
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        operator = getattr(torch._C._VariableFunctions, name, None)
+        if name in self.module.__dict__ or tx.torch_kind(operator) is None:
+            return super().getattr(tx, name)
+        names = AttrSource(self.source, "__dict__")
+        tx.install(make_guard(names, GuardBuilder.DICT_CONTAINS, name))
+        tx.install(make_guard(ItemSource(names, "vf"), GuardBuilder.TYPE_MATCH))
+        return TorchFunctionVariable(operator, None)
+
+
+@wraps(type(torch._VF))
+def wrap_operator_module(tx: Tracing, value: Any, source: Source) -> VariableTracker:
+    made = OperatorModuleVariable(value, source)
     made.make_guards(tx, GuardBuilder.MODULE_MATCH)
     return made

@@ -8,7 +8,7 @@ from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS
 from ..static_access import is_subtype, type_lookup
 from .base import Tracing, VariableTracker
 from .constant import SINGLE, ConstantVariable
-from .functions import BoundMethodVariable, BuiltinVariable
+from .functions import BoundMethodVariable
 from .opaque import NullVariable
 from .sequences import TupleVariable
 from .tensor import TensorVariable
@@ -99,8 +99,9 @@ def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> boo
         right.python_type(),
     ):
         return False
-    if isinstance(left, BuiltinVariable) and isinstance(right, BuiltinVariable):
-        return left.fn is right.fn
+    known = left.known_object(), right.known_object()
+    if all(known):
+        return known[0][0] is known[1][0]
     if left.source is not None and right.source is not None and _has_identity(left) and _has_identity(right):
         tx.guard_distinct(left.source, right.source)
         return False

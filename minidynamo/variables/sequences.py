@@ -15,6 +15,7 @@ from ..sources import ItemSource, Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import COMPARE, ConstantVariable, fold
 from .iterators import RangeIteratorVariable, SequenceIteratorVariable
+from .keys import is_plain
 from .lazy import LazyVariable
 from .opaque import wrap_opaque
 from .registry import FROM_PYTHON, wraps
@@ -33,11 +34,13 @@ def known_values(tx: Tracing, *trackers: VariableTracker) -> list[Any] | None:
         tracker = tracker.realize(tx)
         if isinstance(tracker, SequenceVariable):
             items = known_values(tx, *tracker.items)
-            if items is None or type(tracker) not in KNOWN:
+            if items is None or not tracker.compares_as_tuple:
                 return None
             values.append(tracker.real_type(items))
         elif isinstance(tracker, ConstantVariable) and tracker.value == tracker.value:
             values.append(tracker.value)
+        elif (found := tracker.known_object()) and is_plain(found[0]):
+            values.append(found[0])
         else:
             return None
     return values
@@ -48,6 +51,7 @@ class SequenceVariable(VariableTracker):
 
     __slots__ = ("items",)
     real_type: type = tuple
+    compares_as_tuple = True  # nothing but its items tells it from another sequence of its `real_type`
 
     def __init__(
         self, items: list[VariableTracker], source: Source | None = None, guards: Provenance = NO_GUARDS
@@ -168,6 +172,9 @@ class TupleVariable(SequenceVariable):
 
     __slots__ = ()
     real_type = tuple
+
+    def as_key(self, tx: Tracing) -> Any:
+        return tuple(item.realize(tx).as_key(tx) for item in self.items)
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         if self.source is not None:
@@ -310,7 +317,6 @@ def _copy(self: ListVariable, tx: Tracing) -> VariableTracker:
     return ListVariable(list(self.items), guards=VariableTracker.propagate(self))
 
 
-KNOWN = (TupleVariable, ListVariable, SizeVariable)
 LIST_METHODS: dict[tuple[str, int], Callable[..., VariableTracker]] = {
     ("append", 1): _append,
     ("extend", 1): _extend,

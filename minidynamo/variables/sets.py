@@ -20,7 +20,7 @@ from ..sources import Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import COMPARE, ConstantVariable
 from .iterators import IteratorVariable
-from .keys import Key, can_be_named, constant_key
+from .keys import Key, can_be_named, check_name, constant_key
 from .opaque import wrap_opaque
 from .registry import FROM_PYTHON, wraps
 
@@ -66,25 +66,33 @@ class SetLike(VariableTracker):
 
 
 class AsItWas(VariableTracker):
-    """A container at the time when an operation took it. It can be rebuilt only if it did not change afterwards."""
+    """A container at the time when an operation took it. One that changed afterwards can be rebuilt only if it is a
+    set that was made in the trace."""
 
-    __slots__ = ("owner", "version")
+    __slots__ = ("what", "owner", "version")
 
-    def __init__(self, owner: Any) -> None:
-        super().__init__(None, owner.guards)
+    def __init__(self, what: VariableTracker, owner: Any) -> None:
+        """`what` reads `owner`, or is it; `owner.version` counts its changes."""
+        super().__init__(None, what.guards)
+        self.what = what
         self.owner = owner
         self.version = owner.version
 
     def python_type(self) -> type:
-        return self.owner.python_type()
+        return self.what.python_type()
 
     def children(self) -> tuple[VariableTracker, ...]:
-        return (self.owner,)
+        return (self.what,)
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
-        if self.owner.version != self.version or self.owner.source is not None and self.version:
-            emit.impossible(f"a {self.type_name()} from what another one was before it changed")
-        return emit.value(self.owner)
+        if self.changed():
+            if isinstance(self.owner, SetVariable) and self.owner.source is None:
+                return self.owner.built(emit, self.version)
+            emit.impossible(f"a {self.type_name()} as it was before it changed")
+        return emit.value(self.what)
+
+    def changed(self) -> bool:
+        return self.owner.version != self.version or self.owner.source is not None and self.version > 0
 
 
 def operand_of(tx: Tracing, value: VariableTracker) -> Operand:
@@ -148,7 +156,12 @@ class SetVariable(SetLike):
 
     def trackers(self) -> list[VariableTracker]:
         """Of the elements, in the order of `real`."""
-        return [self.known[id(element)][1] for element in self.real]
+        return [self.tracker_of(element) for element in self.real]
+
+    def tracker_of(self, element: Any) -> VariableTracker:
+        """An element that an operation made anew (a pair of a dict's items) is known by its equal."""
+        found = self.known.get(id(element))
+        return found[1] if found else next(t for value, t in self.known.values() if value == element)
 
     def forget(self) -> None:
         self.known = {}
@@ -169,16 +182,17 @@ class SetVariable(SetLike):
             tx.unsupported(SET_ORDER, type=self.type_name())
         tx.install(make_guard(self.source, GuardBuilder.SET_ORDER))
         self.guarded = self.length_guarded = True
-        return [self.known[id(element)][1] for element in self.order]
+        return [self.tracker_of(element) for element in self.order]
 
     def has(self, tx: Tracing, key: Key) -> bool:
         """Whether it has one element; that is guarded."""
         if not self.guarded and self.source is not None:
+            check_name(tx, key)
             tx.install(make_guard(self.source, GuardBuilder.SET_CONTAINS, key.value))
         return key.value in self.real
 
     def set_operand(self, tx: Tracing) -> Operand:
-        return Operand(self.elements(tx), AsItWas(self), self.known, self.exact)
+        return Operand(self.elements(tx), AsItWas(self, self), self.known, self.exact)
 
     # --- slots -----------------------------------------------------------------------------------------------------------
     def slot_len(self, tx: Tracing) -> int:
@@ -227,9 +241,7 @@ class SetVariable(SetLike):
             if name == "pop" and not args:
                 return self.pop(tx)
             if name == "copy" and not args:
-                return (
-                    self if not self.mutable else made_by(tx, set.copy, (Operand_of_self(self, tx),), self)
-                )
+                return made_by(tx, set.copy, (self.set_operand(tx),), self) if self.mutable else self
             if name in NEW:
                 return made_by(tx, fn, (self.set_operand(tx), *(operand_of(tx, a) for a in args)), self)
             if name in ASKS and len(args) == 1:
@@ -252,7 +264,7 @@ class SetVariable(SetLike):
     def change_element(self, tx: Tracing, name: str, key: Key) -> VariableTracker:
         present = self.has(tx, key)
         if name == "remove" and not present:
-            tx.unsupported(OPERATOR_FAILS, name="set.remove", error="KeyError")
+            tx.raises("set.remove", KeyError, key.tracker)
         if present == (name == "add"):
             return NONE
         self.known.setdefault(id(key.value), (key.value, key.tracker))
@@ -274,12 +286,12 @@ class SetVariable(SetLike):
     def pop(self, tx: Tracing) -> VariableTracker:
         """Which element goes depends on where the last one went: known only of sets that were made in the trace."""
         if not self.slot_len(tx):
-            tx.unsupported(OPERATOR_FAILS, name="set.pop", error="KeyError")
+            tx.raises("set.pop", KeyError, ConstantVariable("pop from an empty set"))
         if not self.exact:
             tx.unsupported(SET_ORDER, type="set")
         element = self.real.pop()
         self.note(tx, "pop")
-        return self.known[id(element)][1]
+        return self.tracker_of(element)
 
     # --- rebuilding ----------------------------------------------------------------------------------------------------------
     def children(self) -> tuple[VariableTracker, ...]:
@@ -292,15 +304,21 @@ class SetVariable(SetLike):
             return emit.load(self.source)
         if self.first is None:
             return E.Const(self.real)
+        return self.built(emit, len(self.steps))
+
+    def built(self, emit: Emitting, count: int) -> E.Expr:
+        """A set as it was after its first `count` changes."""
+        assert self.first is not None
+        steps = self.steps[:count]
         fn, operands = self.first
         values = tuple(emit.value(operand) for operand in operands)
         if fn is None:  # a display
-            if all(name == "add" for name, _ in self.steps):
-                return E.Set((*values, *(emit.value(item) for _, (item,) in self.steps)))
+            if all(name == "add" for name, _ in steps):
+                return E.Set((*values, *(emit.value(item) for _, (item,) in steps)))
             made = emit.temporary(E.Set(values))
         else:
             made = emit.temporary(E.Call(E.Const(fn), values))
-        for name, operands in self.steps:
+        for name, operands in steps:
             arguments = tuple(emit.value(operand) for operand in operands)
             emit.do(E.Do(E.Call(E.Const(getattr(set, name)), (made, *arguments))))
         return made
@@ -318,11 +336,6 @@ class FrozenSetVariable(SetVariable):
 
 
 KINDS: dict[type, type[SetVariable]] = {set: SetVariable, frozenset: FrozenSetVariable}
-
-
-def Operand_of_self(value: SetVariable, tx: Tracing) -> Operand:
-    """`copy` keeps the order of the original, known or not."""
-    return value.set_operand(tx)
 
 
 def made_by(

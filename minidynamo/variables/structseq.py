@@ -11,6 +11,7 @@ class StructSequenceVariable(TupleVariable):
     """A tuple subclass of torch with named fields; always made in the trace and rebuilt by calling its type."""
 
     __slots__ = ("struct_type",)
+    compares_as_tuple = False
 
     def __init__(
         self, items: list[VariableTracker], struct_type: type, guards: Provenance = NO_GUARDS

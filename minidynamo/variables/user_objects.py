@@ -3,6 +3,7 @@ inlined. Nothing of the user's runs while tracing."""
 
 from __future__ import annotations
 
+import enum
 import types
 from typing import Any, NoReturn
 
@@ -16,6 +17,7 @@ from ..sources import AttrSource, Source, TypeSource
 from ..static_access import instance_dict, is_subtype, type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import ConstantVariable
+from .exceptions import ObservedException
 from .registry import wraps_if
 
 MISSING = object()
@@ -109,10 +111,10 @@ class UserObject(VariableTracker):
         """Guard that the instance or its class has the attribute, or that neither has, as it is now."""
         raise NotImplementedError
 
-    def guard_storing(self, tx: Tracing, name: str, raw: Any) -> None:
-        """What decides about an assignment: the class's `__setattr__`, and what it has under the name."""
+    def guard_storing(self, tx: Tracing, name: str, raw: Any, method: str = "__setattr__") -> None:
+        """What decides about an assignment: the class's method for it, and what it has under the name."""
         cls = self.type_source(tx)
-        tx.install(make_guard(AttrSource(cls, "__setattr__"), GuardBuilder.ID_MATCH))
+        tx.install(make_guard(AttrSource(cls, method), GuardBuilder.ID_MATCH))
         if raw is MISSING:
             tx.install(make_guard(cls, GuardBuilder.HASATTR, name))
         else:
@@ -143,8 +145,25 @@ class UserObject(VariableTracker):
         else:
             self.store(tx, name, value)
 
+    def delattr(self, tx: Tracing, name: str) -> None:
+        """CPython: PyObject_GenericSetAttr without a value."""
+        raw = type_lookup(self.cls, name, MISSING)
+        plain = type_lookup(self.cls, "__delattr__") is object.__delattr__
+        if not plain or raw is not MISSING and is_data_descriptor(raw) and not isinstance(raw, SLOT):
+            self.refuse(tx, f"deletion of attribute {name}")
+        self.guard_storing(tx, name, raw, "__delattr__")
+        if self.own_attribute(tx, name) is None:
+            tx.unsupported(
+                OPERATOR_FAILS, name=f"attribute {name} of {self.type_name()}", error="AttributeError"
+            )
+        self.remove(tx, name)
+
     def store(self, tx: Tracing, name: str, value: VariableTracker) -> None:
         """Put a value into the instance."""
+        raise NotImplementedError
+
+    def remove(self, tx: Tracing, name: str) -> None:
+        """Take a value out of the instance."""
         raise NotImplementedError
 
     def class_variable(self, tx: Tracing) -> VariableTracker:
@@ -239,6 +258,15 @@ class UserObject(VariableTracker):
     def slot_iter(self, tx: Tracing) -> VariableTracker:
         return self.call_special(tx, "__iter__", []).realize(tx)
 
+    def slot_next(self, tx: Tracing) -> VariableTracker | None:
+        """CPython: slot_tp_iternext; StopIteration ends the iteration."""
+        try:
+            return self.call_special(tx, "__next__", [])
+        except ObservedException as stop:
+            if not is_subtype(stop.exception.cls, StopIteration):
+                raise
+            return None
+
     def call_function(
         self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
     ) -> VariableTracker:
@@ -277,7 +305,7 @@ class UserObjectVariable(UserObject):
     def __init__(self, value: Any, source: Source) -> None:
         super().__init__(type(value), source)
         self.value = value
-        self.stored: dict[str, VariableTracker] = {}
+        self.stored: dict[str, VariableTracker | None] = {}  # None: deleted
 
     def own_attribute(self, tx: Tracing, name: str) -> VariableTracker | None:
         if name in self.stored:
@@ -310,6 +338,10 @@ class UserObjectVariable(UserObject):
     def store(self, tx: Tracing, name: str, value: VariableTracker) -> None:
         tx.effect("STORE_ATTR", name, value, self)
         self.stored[name] = value
+
+    def remove(self, tx: Tracing, name: str) -> None:
+        tx.effect("DELETE_ATTR", name, self)
+        self.stored[name] = None
 
     def forget(self) -> None:
         self.stored.clear()
@@ -352,6 +384,9 @@ class NewObjectVariable(UserObject):
 
     def store(self, tx: Tracing, name: str, value: VariableTracker) -> None:
         self.attributes[name] = value
+
+    def remove(self, tx: Tracing, name: str) -> None:
+        del self.attributes[name]
 
     def forget(self) -> None:
         self.attributes.clear()
@@ -411,6 +446,8 @@ def _followed(value: Any) -> bool:
         and has_plain_attributes(cls)
         and not is_subtype(cls, type)
         and not is_subtype(cls, types.ModuleType)
+        and not is_subtype(cls, tuple)
+        and not is_subtype(cls, enum.Enum)
         and not is_subtype(cls, torch.nn.Module)
     )
 

@@ -1,7 +1,7 @@
 """Random programs of the captured language and its edges, as source text.
 
-Every program defines `f(x, y, n, l, o, d)` over two tensors of shape (2, 3), an int, a list of tensors, an object and a dict, and ends. Programs may
-raise: indexes out of range, division by zero, unbound names are part of the language.
+Every program defines `f(x, y, n, l, o, d)` over two tensors of shape (2, 3), an int, a list of tensors, an object and a dict, and
+ends. Programs may raise: indexes out of range, division by zero, unbound names are part of the language.
 """
 
 from __future__ import annotations
@@ -123,7 +123,9 @@ class Writer:
             lambda: self.pick("scale", "total", "True", "o.a", "(n := n + 1)"),
             lambda: f"{self.some('object')}.{self.pick('a', 'a', 'label', 'twice', 'missing')}",
             lambda: f"{self.some('dict')}.get({self.key()}, {self.number(0, 3)})",
-            lambda: f"{self.pick('len', 'sum')}({self.some('dict')}.{self.pick('values', 'values', 'keys')}())",
+            lambda: (
+                f"{self.pick('len', 'sum')}({self.some('dict')}.{self.pick('values', 'values', 'keys')}())"
+            ),
         ]
         if depth:
             options += [
@@ -160,7 +162,9 @@ class Writer:
                 lambda: f"sum({self.sequence(depth - 1)}, {self.some('tensor')})",
             ]
             options += [
-                lambda: f"{self.some('object')}.step({self.tensor(depth - 1)}{self.pick('', ', 3', ', by=n')})",
+                lambda: (
+                    f"{self.some('object')}.step({self.tensor(depth - 1)}{self.pick('', ', 3', ', by=n')})"
+                ),
                 lambda: f"{self.some('object')}({self.tensor(depth - 1)})",
                 lambda: f"sum(gen({self.tensor(depth - 1)}, {self.pick('2', 'n')}), {self.some('tensor')})",
                 lambda: f"next(v * 2 for v in {self.some('list')})",
@@ -292,7 +296,9 @@ class Writer:
         )
 
     def make(self) -> None:
-        value = self.pick(f"Box({self.integer(1)})", f"Sub({self.integer(1)})", f"{self.some('object')} + {self.integer(1)}")
+        value = self.pick(
+            f"Box({self.integer(1)})", f"Sub({self.integer(1)})", f"{self.some('object')} + {self.integer(1)}"
+        )
         self.line(f"{self.new('object')} = {value}")
 
     def unpack(self) -> None:
@@ -345,7 +351,9 @@ class Writer:
         self.block(2)
         if self.number(0, 2):
             self.line("except (ZeroDivisionError, IndexError, KeyError) as e:")
-            handler = self.pick("print(type(e).__name__)", "print(e)", "raise", "raise KeyError(2)", "pass", "n = len(e.args)")
+            handler = self.pick(
+                "print(type(e).__name__)", "print(e)", "raise", "raise KeyError(2)", "pass", "n = len(e.args)"
+            )
             self.line(f"    {handler}")
             if self.number(0, 1):
                 self.line("else:")
@@ -379,7 +387,9 @@ class Writer:
         for _ in range(self.number(3, 7)):
             self.statement()
         shown = [*self.names["tensor"][:2], *self.names["int"][:1]]
-        self.line(f"return {self.tensor(1)}, {', '.join(shown)}, {self.some('list')}, {self.some('object')}, d")
+        self.line(
+            f"return {self.tensor(1)}, {', '.join(shown)}, {self.some('list')}, {self.some('object')}, d"
+        )
         body = "\n".join(self.lines)
         return f"{HEADER}\no = Box()\n\ndef f(x, y, n, l, o, d):\n    global total\n{body}\n"
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 import minidynamo
+from minidynamo import config
 from tests.differential.programs import CALLS, numbered, programs
 from tests.eager import check
 
@@ -21,9 +24,10 @@ def compare(source: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def without_metadata_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_metadata_checks() -> Iterator[None]:
     """Each operator's metadata is checked by other tests, and it is slow."""
-    monkeypatch.setenv("MINIDYNAMO_VERIFY", "0")
+    with config.patch(verify=False):
+        yield
 
 
 @settings(COMMON, max_examples=40)

@@ -107,13 +107,14 @@ class Kit:
 
 @pytest.fixture
 def kit() -> Iterator[Kit]:
-    """A fresh key and context; afterwards nothing may be active, installed or registered."""
+    """A fresh key and context; afterwards nothing may be active or installed, and the callbacks are those of before."""
     C.reset_all()
+    convert, rerun = C.set_convert_frame(None), C.set_rerun_callback(None)
     yield Kit()
     leftovers = C.active(), C.hook_installed()
     C.swap_active(None)
-    C.set_convert_frame(None)
-    C.set_rerun_callback(None)
+    C.set_convert_frame(convert)
+    C.set_rerun_callback(rerun)
     C.reset_all()
     assert leftovers == (None, False)
 

@@ -529,6 +529,56 @@ def test_nothing_leaks_with_the_collector_off(kit):
         gc.enable()
 
 
+def test_memory_may_run_out_at_any_allocation(kit, direct):
+    """While a direct entry is made, and while it runs: MemoryError, or a plain re-run, and nothing is left over."""
+    testcapi = pytest.importorskip("_testcapi")
+    x, constant = Thing(), Thing()
+    recipe = (
+        "list",
+        (("constant", constant), ("tuple", (OUTPUT, ("argument", 0)) * 10), ("list", (OUTPUT,))),
+    )
+    outcomes = set()
+
+    def without_memory(fn):
+        """Calls fn so often that each of its allocations fails once."""
+        for i in range(500):
+            try:
+                testcapi.set_nomemory(i, i + 1)
+                result = fn()
+                testcapi.remove_mem_hooks()
+            except MemoryError:
+                testcapi.remove_mem_hooks()
+                outcomes.add("MemoryError")
+                continue
+            outcomes.add("eager" if result == ("eager", x) else "result")
+            if i > 100:
+                return
+        raise AssertionError("it always fails")
+
+    def make():
+        handle = kit.C.EntryHandle(MODEL.forward, 21)
+        guarded = kit.Guarded(code, handles=(handle,), rerunnable=True, direct=(handle, (0,) * 20, recipe))
+        return kit.C.add_entry(f.__code__, kit.ctx, guarded)
+
+    f = kit.define("def f(a): return a")
+    code = kit.define("def f(a): return 0").__code__
+    before = sys.getrefcount(constant)
+    without_memory(make)
+    kit.C.reset_all()
+    assert sys.getrefcount(constant) == before and outcomes == {"MemoryError", "result"}
+    outcomes.clear()
+    names = ", ".join(f"a{i}" for i in range(20))  # 3.11 and 3.12 leak *args without memory for their tuple
+    d = direct(kit.define(f"def graph({names}): return [{names}]"), recipe, (0,) * 20, 20)
+    expected = [constant, (x, x) * 10, [x]]
+    assert d.call(x) == expected
+    before = sys.getrefcount(constant), sys.getrefcount(x)
+    without_memory(lambda: d.call(x))
+    assert outcomes == {"MemoryError", "result"} or outcomes == {"MemoryError", "result", "eager"}
+    assert d.call(x) == expected
+    gc.collect()
+    assert (sys.getrefcount(constant), sys.getrefcount(x)) == before
+
+
 @pytest.mark.parametrize("through", ["constant", "graph", "method"])
 def test_cycles_through_a_direct_entry_are_collected(kit, through):
     def make(how):

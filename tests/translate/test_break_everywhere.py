@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from minidynamo import config
 from minidynamo.pycode.lift import lift
 from minidynamo.translate.handlers.control import CONDITIONAL
 from minidynamo.translate.root import PLAIN_OPS
@@ -13,9 +16,10 @@ from tests.translate.programs import PROGRAMS
 
 
 @pytest.fixture(autouse=True)
-def without_metadata_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_metadata_checks() -> Iterator[None]:
     """Operators are checked by other tests; these compile thousands of frames."""
-    monkeypatch.setenv("MINIDYNAMO_VERIFY", "0")
+    with config.patch(verify=False):
+        yield
 
 
 NAMES = list(PROGRAMS)

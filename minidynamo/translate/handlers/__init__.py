@@ -1,6 +1,18 @@
 """One handler per canonical instruction, in files by kind; importing the package fills the table."""
 
-from . import calls, containers, control, exceptions, functions, generators, names, operators, stack, with_
+from . import (
+    calls,
+    containers,
+    control,
+    exceptions,
+    functions,
+    generators,
+    imports,
+    names,
+    operators,
+    stack,
+    with_,
+)
 from .table import HANDLERS, NOT_CAPTURED
 
 __all__ = [
@@ -12,6 +24,7 @@ __all__ = [
     "exceptions",
     "functions",
     "generators",
+    "imports",
     "names",
     "operators",
     "stack",

@@ -1,4 +1,4 @@
-"""Tuples, lists and slices: building, extending, unpacking."""
+"""Tuples, lists, dicts, sets and slices: building, extending, unpacking."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 from ...pycode.instruction import Instruction
 from ...reasons import CALL_ARGUMENTS, OPAQUE_VALUE, OPERATOR_FAILS
 from ...rules.builtins import items_of
+from ...variables import sets
 from ...variables.base import VariableTracker
 from ...variables.constant import ConstantVariable
-from ...variables.dicts import DictVariable, Key
+from ...variables.dicts import DictVariable
+from ...variables.keys import Key
 from ...variables.protocol import known_type
 from ...variables.sequences import ListVariable, SequenceVariable, SliceVariable, TupleVariable
 from .table import Handler, handles
@@ -41,6 +43,23 @@ def _filled(tx: Any, depth: int, kind: type[VariableTracker]) -> Any:
     if not isinstance(made, kind):
         tx.unsupported(OPAQUE_VALUE, operation="filling a container", type=made.type_name())
     return made
+
+
+@handles("BUILD_SET")
+def build_set(tx: Any, inst: Instruction) -> None:
+    tx.push(sets.display(tx, tx.popn(inst.arg)))
+
+
+@handles("SET_ADD")
+def set_add(tx: Any, inst: Instruction) -> None:
+    item = tx.pop()
+    _filled(tx, inst.arg, sets.SetVariable).call_method(tx, "add", [item], {})
+
+
+@handles("SET_UPDATE")
+def set_update(tx: Any, inst: Instruction) -> None:
+    more = tx.pop()
+    _filled(tx, inst.arg, sets.SetVariable).call_method(tx, "update", [more], {})
 
 
 @handles("LIST_APPEND")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...pycode.instruction import Instruction
+from ...variables import sets
 from ...variables.base import VariableTracker
 from ...variables.code import CodeVariable
 from ...variables.constant import CONSTANT_TYPES, ConstantVariable
@@ -50,4 +51,6 @@ def code_constant(value: Any) -> VariableTracker:
         return TupleVariable([code_constant(item) for item in value])
     if isinstance(value, type):  # AssertionError
         return BuiltinVariable(value, None)
+    if type(value) is frozenset:
+        return sets.code_constant(value, [code_constant(item) for item in value])
     return CodeVariable(value)

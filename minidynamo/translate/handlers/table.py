@@ -16,10 +16,8 @@ NOT_CAPTURED: dict[str, Reason] = {
     "CHECK_EG_MATCH": EXCEPTION,
     **dict.fromkeys(
         (
-            *("IMPORT_NAME", "IMPORT_FROM"),
             *("DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME", "DELETE_NAME", "DELETE_DEREF", "LOAD_LOCALS"),
             *("LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_BUILD_CLASS", "LOAD_SUPER_ATTR"),
-            *("BUILD_SET", "SET_ADD", "SET_UPDATE"),
             *("MATCH_CLASS", "MATCH_KEYS"),
             *(
                 "CALL_INTRINSIC_1",

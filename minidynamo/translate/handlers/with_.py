@@ -7,6 +7,7 @@ from typing import Any
 from ...pycode.instruction import Instruction
 from ...reasons import OPAQUE_VALUE
 from ...variables.base import Tracing, VariableTracker
+from ...variables.grad_mode import GradMethodVariable, GradModeVariable
 from ...variables.user_objects import UserMethodVariable, UserObject
 from .table import handles
 
@@ -14,6 +15,8 @@ from .table import handles
 def special(tx: Tracing, manager: VariableTracker, name: str) -> VariableTracker:
     """A special method of a user's object, looked up on its class and bound."""
     manager = manager.realize(tx)
+    if isinstance(manager, GradModeVariable):
+        return manager.getattr(tx, name)
     fn = manager.special(tx, name) if isinstance(manager, UserObject) else None
     if fn is None:
         tx.unsupported(OPAQUE_VALUE, operation="with", type=manager.type_name())
@@ -25,6 +28,8 @@ def before_with(tx: Any, inst: Instruction) -> None:
     """CPython looks up `__enter__`, then `__exit__`, then calls `__enter__`."""
     manager = tx.pop()
     enter, leave = special(tx, manager, "__enter__"), special(tx, manager, "__exit__")
+    if isinstance(leave, GradMethodVariable):
+        tx.leaves_alone(tx.index)
     tx.push(leave)
     tx.push(tx.call(enter, [], {}))
 

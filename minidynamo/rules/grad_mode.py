@@ -1,0 +1,41 @@
+"""Calls that make managers of the grad mode, or set the mode."""
+
+from __future__ import annotations
+
+import torch
+
+from ..reasons import UNSUPPORTED_CALL
+from ..variables.base import Tracing, VariableTracker
+from ..variables.grad_mode import MODES, made, set_mode
+from ..variables.sequences import NONE
+from .builtins import Args, positional, rule
+
+
+def _mode(tx: Tracing, value: VariableTracker) -> bool:
+    if not value.is_python_constant() or type(value.as_python_constant()) is not bool:
+        tx.unsupported(UNSUPPORTED_CALL, name="setting the grad mode to something that is no plain bool")
+    return bool(value.as_python_constant())
+
+
+def _fixed(cls: type, mode: bool) -> None:
+    """`no_grad()`; `no_grad(function)` decorates, which is left to plain Python."""
+    rule(cls)(positional(cls.__name__, 0, 0)(lambda tx: made(tx, cls, mode)))
+
+
+for cls, mode in MODES.items():
+    if mode is not None:
+        _fixed(cls, mode)
+
+
+@rule(torch.set_grad_enabled)
+def _set_grad_enabled(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    if len(args) + len(kwargs) != 1 or not kwargs.keys() <= {"mode"}:
+        tx.unsupported(UNSUPPORTED_CALL, name="set_grad_enabled with these arguments")
+    return made(tx, torch.set_grad_enabled, _mode(tx, [*args, *kwargs.values()][0].realize(tx)))
+
+
+@rule(torch._C._set_grad_enabled)
+@positional("_set_grad_enabled", 1, 1)
+def _set(tx: Tracing, value: VariableTracker) -> VariableTracker:
+    set_mode(tx, _mode(tx, value))
+    return NONE

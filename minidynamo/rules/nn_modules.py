@@ -1,0 +1,195 @@
+"""What nn.Module does itself, as rules: calls with their hooks, attribute access, and the small helpers of containers.
+
+The layers' own `forward` methods are inlined (`trace_rules.INLINED`).
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import torch
+from torch.nn.modules import module as module_globals
+
+from ..reasons import CALL_ARGUMENTS, OPERATOR_FAILS, UNSUPPORTED_CALL
+from ..sources import WeakRefSource
+from ..variables.base import Tracing, VariableTracker
+from ..variables.constant import ConstantVariable
+from ..variables.dicts import DictVariable, from_names
+from ..variables.nn_module import Hooks, ModuleSliceVariable, NNModuleVariable
+from ..variables.sequences import NONE, TupleVariable
+from .builtins import Args, items_of, positional, rule
+
+Kwargs = dict[str, VariableTracker]
+Module = torch.nn.Module
+BACKWARD = ("_backward_hooks", "_backward_pre_hooks")
+# Dictionaries of hooks that wrap the backward pass, or run when forward fails: such calls are left to plain Python.
+UNFOLLOWED = (*BACKWARD, "_forward_hooks_always_called")
+
+
+def _module(tx: Tracing, args: Args) -> NNModuleVariable:
+    first = args[0].realize(tx) if args else None
+    if not isinstance(first, NNModuleVariable):
+        tx.unsupported(UNSUPPORTED_CALL, name="a method of nn.Module on something that is not followed")
+    return first
+
+
+@rule(Module.__call__)
+def _wrapped_call(tx: Tracing, args: Args, kwargs: Kwargs) -> VariableTracker:
+    """nn.Module._wrapped_call_impl."""
+    module = _module(tx, args)
+    compiled = module.getattr(tx, "_compiled_call_impl").realize(tx)
+    if compiled.python_type() is not type(None):
+        tx.unsupported(UNSUPPORTED_CALL, name=f"{module.type_name()}, on which compile() was called")
+    return tx.call(module.getattr(tx, "_call_impl"), args[1:], kwargs)
+
+
+@rule(Module._call_impl)
+def _call_impl(tx: Tracing, args: Args, kwargs: Kwargs) -> VariableTracker:
+    """nn.Module._call_impl: pre-hooks, forward, hooks."""
+    module = _module(tx, args)
+    args = args[1:]
+    for name in UNFOLLOWED:
+        if module.hooks(tx, name) or module.global_hooks(tx, f"_global{name}"):
+            tx.unsupported(UNSUPPORTED_CALL, name=f"{module.type_name()} with hooks of the kind {name}")
+    before = _hooks(tx, module, "_forward_pre_hooks", ())
+    after = _hooks(tx, module, "_forward_hooks", ("_global_forward_hooks_with_kwargs",))
+    for hook, with_kwargs in before:
+        args, kwargs = _run_before(tx, module, hook, with_kwargs, args, kwargs)
+    result = tx.call(module.getattr(tx, "forward"), args, kwargs)
+    for hook, with_kwargs in after:
+        given = [
+            module,
+            TupleVariable(list(args)),
+            *([from_names(tx, kwargs)] if with_kwargs else []),
+            result,
+        ]
+        changed = tx.call(hook, given, {}).realize(tx)
+        result = result if _is_none(changed) else changed
+    return result
+
+
+def _hooks(
+    tx: Tracing, module: NNModuleVariable, name: str, global_kwargs: tuple[str, ...]
+) -> list[tuple[VariableTracker, bool]]:
+    """(hook, does it take keywords), those of all modules first."""
+    everywhere, own = module.global_hooks(tx, f"_global{name}"), module.hooks(tx, name)
+    with_kwargs: set[int] = set()
+    if everywhere or own:
+        named: list[Hooks] = [module.global_hooks(tx, each) for each in global_kwargs]
+        named.append(module.hooks(tx, f"{name}_with_kwargs"))
+        with_kwargs = {key for hooks in named for key, _ in hooks}
+    return [(hook, key in with_kwargs) for key, hook in (*everywhere, *own)]
+
+
+def _run_before(
+    tx: Tracing,
+    module: NNModuleVariable,
+    hook: VariableTracker,
+    with_kwargs: bool,
+    args: Args,
+    kwargs: Kwargs,
+) -> tuple[Args, Kwargs]:
+    """One forward pre-hook: the arguments that it leaves."""
+    given: Args = [module, TupleVariable(list(args)), *([from_names(tx, kwargs)] if with_kwargs else [])]
+    changed = tx.call(hook, given, {}).realize(tx)
+    if _is_none(changed):
+        return args, kwargs
+    if not with_kwargs and isinstance(changed, TupleVariable):
+        return list(changed.items), kwargs
+    if not with_kwargs and not issubclass(changed.python_type(), tuple):
+        return [changed], kwargs
+    if with_kwargs and isinstance(changed, TupleVariable) and len(changed.items) == 2:
+        first, second = (item.realize(tx) for item in changed.items)
+        if isinstance(first, TupleVariable) and isinstance(second, DictVariable):
+            return list(first.items), {str(key.value): second.items[key] for key in second.all_keys(tx)}
+    tx.unsupported(CALL_ARGUMENTS, name="a forward pre-hook", detail="what it returns")
+
+
+def _is_none(value: VariableTracker) -> bool:
+    return value.python_type() is type(None)
+
+
+@rule(Module.__getattr__)
+@positional("Module.__getattr__", 2, 2)
+def _getattr(tx: Tracing, module: VariableTracker, name: VariableTracker) -> VariableTracker:
+    return _module(tx, [module]).registered(tx, _name(tx, name))
+
+
+@rule(Module.__setattr__)
+@positional("Module.__setattr__", 3, 3)
+def _setattr(
+    tx: Tracing, module: VariableTracker, name: VariableTracker, value: VariableTracker
+) -> VariableTracker:
+    _module(tx, [module]).assign(tx, _name(tx, name), value)
+    return NONE
+
+
+def _name(tx: Tracing, name: VariableTracker) -> str:
+    if not name.is_python_constant() or type(name.as_python_constant()) is not str:
+        tx.unsupported(UNSUPPORTED_CALL, name="attribute access with a name that is not known")
+    return str(name.as_python_constant())
+
+
+def _index(tx: Tracing, index: VariableTracker, count: int) -> int:
+    """A position as containers of modules take it. An index out of range breaks: plain Python raises."""
+    value = index.as_python_constant() if index.is_python_constant() else None
+    if type(value) is not int:
+        tx.unsupported(UNSUPPORTED_CALL, name="indexing modules with something that is no plain int")
+    if not -count <= value < count:
+        tx.unsupported(OPERATOR_FAILS, name="indexing modules", error="IndexError")
+    return value % count
+
+
+@rule(torch.nn.ModuleList._get_abs_string_index, torch.nn.ParameterList._get_abs_string_index)
+@positional("_get_abs_string_index", 2, 2)
+def _get_abs_string_index(tx: Tracing, module: VariableTracker, index: VariableTracker) -> VariableTracker:
+    return ConstantVariable(str(_index(tx, index, module.slot_len(tx))))
+
+
+@rule(torch.nn.ModuleList.__getitem__, torch.nn.Sequential.__getitem__)
+@positional("indexing modules", 2, 2)
+def _getitem(tx: Tracing, container: VariableTracker, key: VariableTracker) -> VariableTracker:
+    """An item, or a new container over a slice (which registers the modules: global hooks would see that)."""
+    module = _module(tx, [container])
+    modules = module.table(tx, "_modules")
+    if modules is None or module.cls not in (torch.nn.ModuleList, torch.nn.Sequential):
+        tx.unsupported(UNSUPPORTED_CALL, name="indexing modules of a class of its own")
+    keys = modules.all_keys(tx)
+    items = [modules.items[each] for each in keys]
+    if key.python_type() is not slice:
+        return items[_index(tx, key, len(items))]
+    if module.global_hooks(tx, "_global_module_registration_hooks"):
+        tx.unsupported(UNSUPPORTED_CALL, name="slicing modules under a hook for registrations")
+    if not key.is_python_constant():
+        tx.unsupported(UNSUPPORTED_CALL, name="slicing modules with bounds that are not known")
+    return ModuleSliceVariable(module, key, items[key.as_python_constant()])
+
+
+@rule(torch.nn.RNNBase._weights_have_changed)
+@positional("_weights_have_changed", 1, 1)
+def _weights_have_changed(tx: Tracing, module: VariableTracker) -> VariableTracker:
+    """False when each weak reference still leads to the module's weight of that name; else left to plain Python."""
+    rnn = _module(tx, [module])
+    refs = items_of(tx, "zip", rnn.getattr(tx, "_flat_weight_refs"))
+    names = items_of(tx, "zip", rnn.getattr(tx, "_flat_weights_names"))
+    same = len(refs) == len(names)
+    for ref, name in zip(refs, names):
+        known = ref.realize(tx)
+        if known.source is None or known.python_type() is not weakref.ref:
+            tx.unsupported(UNSUPPORTED_CALL, name="a recurrent layer with weights of another kind")
+        weight = rnn.getattr(tx, _name(tx, name.realize(tx))).realize(tx)
+        source = WeakRefSource(known.source)
+        target = source.read(tx.trace.frame)
+        same = same and target is not None and tx.wrap(target, source).realize(tx) is weight
+    if not same:
+        tx.unsupported(UNSUPPORTED_CALL, name="a recurrent layer whose weights were exchanged")
+    return ConstantVariable(False)
+
+
+@rule(torch.jit.is_scripting)
+@positional("is_scripting", 0, 0)
+def _is_scripting(tx: Tracing) -> VariableTracker:
+    return ConstantVariable(False)
+
+
+assert all(hasattr(module_globals, f"_global{name}") for name in UNFOLLOWED)

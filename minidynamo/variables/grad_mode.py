@@ -1,0 +1,130 @@
+"""`torch.no_grad`, `torch.enable_grad`, `torch.set_grad_enabled`: entering and leaving them are nodes of the graph, and the trace's
+grad mode follows."""
+
+from __future__ import annotations
+
+import torch
+
+from ..guards.builder import GuardBuilder
+from ..pycode import expr as E
+from ..sources import AttrSource, Source
+from .base import Emitting, Tracing, VariableTracker
+from .constant import ConstantVariable
+from .registry import wraps
+from .sequences import NONE
+
+# The mode inside; None: an argument says it.
+MODES: dict[type, bool | None] = {torch.no_grad: False, torch.enable_grad: True, torch.set_grad_enabled: None}
+
+
+def set_mode(tx: Tracing, value: bool) -> None:
+    """torch._C._set_grad_enabled, now and in the graph."""
+    tx.guard_global_state()
+    tx.graph.set_grad_mode(value, tx.position())
+    tx.trace.grad_mode = value
+
+
+class GradModeVariable(VariableTracker):
+    """A manager: the mode inside, and the one that leaving restores. Rebuilt without a call of its class, which may have effects."""
+
+    __slots__ = ("cls", "mode", "previous")
+    mutable = True
+
+    def __init__(self, cls: type, mode: bool, previous: bool, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.cls = cls
+        self.mode = mode
+        self.previous = previous
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        if name in GradMethodVariable.NAMES:
+            return GradMethodVariable(self, name)
+        if name == "prev":
+            return ConstantVariable(self.previous)
+        if name == "mode" and MODES[self.cls] is None:
+            return ConstantVariable(self.mode)
+        return super().getattr(tx, name)
+
+    def set_previous(self, tx: Tracing, value: bool) -> None:
+        if self.source is not None:
+            tx.effect("STORE_ATTR", "prev", ConstantVariable(value), self)
+        self.previous = value
+
+    def enter(self, tx: Tracing) -> None:
+        if MODES[self.cls] is not None:  # the others remember it when they are made
+            self.set_previous(tx, tx.grad_mode)
+        set_mode(tx, self.mode)
+
+    def leave(self, tx: Tracing) -> None:
+        set_mode(tx, self.previous)
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        if self.source is not None:
+            return emit.load(self.source)
+        made = emit.temporary(E.Call(E.Const(object.__new__), (E.Const(self.cls),)))
+        emit.remember(self, made)
+        values = {"prev": self.previous, **({"mode": self.mode} if MODES[self.cls] is None else {})}
+        for name, value in values.items():
+            emit.do(E.Effect("STORE_ATTR", name, (E.Const(value), made)))
+        return made
+
+
+class GradMethodVariable(VariableTracker):
+    """A bound method of a manager. Rebuilt by looking it up again."""
+
+    __slots__ = ("owner", "name")
+    NAMES = ("__enter__", "__exit__", "clone")
+
+    def __init__(self, owner: GradModeVariable, name: str) -> None:
+        super().__init__(None, VariableTracker.propagate(owner))
+        self.owner = owner
+        self.name = name
+
+    def python_type(self) -> type:
+        return type(torch.no_grad().__enter__)
+
+    def children(self) -> tuple[VariableTracker, ...]:
+        return (self.owner,)
+
+    def call_function(
+        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        if kwargs or len(args) != (3 if self.name == "__exit__" else 0):
+            self._opaque(tx, f"{self.name} with these arguments")
+        if self.name == "clone":
+            return made(tx, self.owner.cls, self.owner.mode)
+        (self.owner.enter if self.name == "__enter__" else self.owner.leave)(tx)
+        return NONE
+
+    def slot_truth(self, tx: Tracing) -> bool:
+        return True
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return E.Attr(emit.value(self.owner), self.name)
+
+
+def made(tx: Tracing, cls: type, mode: bool) -> GradModeVariable:
+    """`cls(...)`; set_grad_enabled sets the mode when it is made."""
+    if MODES[cls] is not None:
+        return GradModeVariable(cls, mode, False)
+    manager = GradModeVariable(cls, mode, tx.grad_mode)
+    tx.guard_global_state()
+    set_mode(tx, mode)
+    return manager
+
+
+@wraps(torch.no_grad, torch.enable_grad, torch.set_grad_enabled)
+def wrap_grad_mode(
+    tx: Tracing, value: torch.no_grad | torch.enable_grad | torch.set_grad_enabled, source: Source
+) -> VariableTracker:
+    """A manager from outside: the mode inside is guarded, and what leaving restores where that is not known from entering."""
+    mode = MODES[type(value)]
+    names = () if mode is not None else ("prev", "mode")
+    read = GradModeVariable(type(value), value.mode if mode is None else mode, value.prev, source)  # type: ignore[union-attr]
+    read.make_guards(tx, GuardBuilder.TYPE_MATCH)
+    for name in names:
+        tx.wrap(getattr(value, name), AttrSource(source, name))
+    return read

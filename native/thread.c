@@ -1,6 +1,7 @@
 #include "thread.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "context.h"
 #include "evaluator.h"
@@ -17,6 +18,22 @@ MD_TLS MdThread md_thread;
 /* The very last part: calls through C are refused there. */
 #define MD_STACK_LAST (128 * 1024)
 
+/* The stack of the main thread by its limit: where /proc is not mounted glibc has no other answer. */
+static void *limit_of_main(size_t *size)
+{
+#ifdef __GLIBC__
+    extern void *__libc_stack_end;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        *size = (size_t)limit.rlim_cur;
+        return (char *)__libc_stack_end - *size;
+    }
+#else
+    (void)size;
+#endif
+    return NULL;
+}
+
 /* Finds the marks on this thread's stack; asked of the system once per thread. Where it has no answer the marks lie at
  * the end of memory, where no stack comes. */
 static void find_marks(MdThread *t)
@@ -26,16 +43,21 @@ static void find_marks(MdThread *t)
         return;
     }
     t->stack_floor = t->stack_last = (char *)1;
-    if (pthread_getattr_np(pthread_self(), &attr) != 0) {
-        return;
-    }
     void *lowest = NULL;
     size_t size = 0;
-    if (pthread_attr_getstack(&attr, &lowest, &size) == 0 && lowest != NULL) {
+    if (pthread_getattr_np(pthread_self(), &attr) != 0) {
+        lowest = limit_of_main(&size);
+    }
+    else {
+        if (pthread_attr_getstack(&attr, &lowest, &size) != 0) {
+            lowest = NULL;
+        }
+        pthread_attr_destroy(&attr);
+    }
+    if (lowest != NULL) {
         t->stack_floor = (char *)lowest + Py_MIN(size / 4, (size_t)MD_STACK_RESERVE);
         t->stack_last = (char *)lowest + Py_MIN(size / 8, (size_t)MD_STACK_LAST);
     }
-    pthread_attr_destroy(&attr);
 }
 
 int md_stack_check_slow(MdThread *t)

@@ -102,10 +102,10 @@ def f(x):
         """\
 def f(x, layer):
     y = x * 2
-    layer.last = y
+    layer.last = layer.weight
     return y + 1
 """,
-        args="torch.arange(3.0), torch.nn.Identity()",
+        args="torch.arange(3.0), torch.nn.Linear(3, 3)",
     ),
     "METADATA_MUTATION": Example(
         """\

@@ -195,11 +195,41 @@ rule(list)(_make_sequence(ListVariable, "list"))
 
 
 @rule(getattr)
-@positional("getattr", 2, 2)
-def _getattr(tx: Tracing, owner: VariableTracker, name: VariableTracker) -> VariableTracker:
-    if name.is_python_constant() and type(name.as_python_constant()) is str:
-        return protocol.getattr_(tx, owner, name.as_python_constant())
-    tx.unsupported(UNSUPPORTED_CALL, name="getattr with a name that is not known")
+@positional("getattr", 2, 3)
+def _getattr(
+    tx: Tracing, owner: VariableTracker, name: VariableTracker, *default: VariableTracker
+) -> VariableTracker:
+    attribute = _attribute(tx, "getattr", name)
+    if default and _lacks(tx, owner, attribute):
+        return default[0]
+    return protocol.getattr_(tx, owner, attribute)
+
+
+@rule(hasattr)
+@positional("hasattr", 2, 2)
+def _hasattr(tx: Tracing, owner: VariableTracker, name: VariableTracker) -> VariableTracker:
+    attribute = _attribute(tx, "hasattr", name)
+    if _lacks(tx, owner, attribute):
+        return constant(False, owner)
+    protocol.getattr_(tx, owner, attribute)  # which installs the guards
+    return constant(True, owner)
+
+
+def _attribute(tx: Tracing, what: str, name: VariableTracker) -> str:
+    if not name.is_python_constant() or type(name.as_python_constant()) is not str:
+        tx.unsupported(UNSUPPORTED_CALL, name=f"{what} with a name that is not known")
+    return str(name.as_python_constant())
+
+
+def _lacks(tx: Tracing, owner: VariableTracker, name: str) -> bool:
+    """Whether reading the attribute raises AttributeError. Breaks the graph where that is not known."""
+    if isinstance(owner, UserObject):
+        return owner.lacks(tx, name)
+    if type_lookup(owner.python_type(), name, owner) is not owner:
+        return False
+    if owner.python_type() not in CONSTANT_TYPES | {tuple, list, dict}:
+        tx.unsupported(OPAQUE_VALUE, operation=f"test for attribute {name}", type=owner.type_name())
+    return True
 
 
 @rule(callable)

@@ -6,7 +6,7 @@ import torch
 
 from ..reasons import UNSUPPORTED_CALL
 from ..variables.base import Tracing, VariableTracker
-from ..variables.grad_mode import MODES, made, set_mode
+from ..variables.grad_mode import MODES, GradModeVariable, made, set_mode
 from ..variables.sequences import NONE
 from .builtins import Args, positional, rule
 
@@ -39,3 +39,15 @@ def _set_grad_enabled(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker
 def _set(tx: Tracing, value: VariableTracker) -> VariableTracker:
     set_mode(tx, _mode(tx, value))
     return NONE
+
+
+@rule(torch.no_grad.clone, torch.set_grad_enabled.clone)
+@positional("clone", 1, 1)
+def _clone(tx: Tracing, manager: VariableTracker) -> VariableTracker:
+    """What a function decorated with a manager enters at each call."""
+    if not isinstance(manager, GradModeVariable):
+        tx.unsupported(UNSUPPORTED_CALL, name=f"{manager.type_name()}.clone")
+    return made(tx, manager.cls, manager.mode)
+
+
+assert torch.no_grad.clone is torch.enable_grad.clone

@@ -16,7 +16,8 @@ from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable
 from ..variables.dicts import DictVariable, from_names
 from ..variables.nn_module import Hooks, ModuleSliceVariable, NNModuleVariable
-from ..variables.sequences import NONE, TupleVariable
+from ..variables.sequences import NONE, SequenceVariable, TupleVariable
+from ..variables.tensor import TensorVariable
 from .builtins import Args, items_of, positional, rule
 
 Kwargs = dict[str, VariableTracker]
@@ -183,6 +184,17 @@ def _weights_have_changed(tx: Tracing, module: VariableTracker) -> VariableTrack
         same = same and target is not None and tx.wrap(target, source).realize(tx) is weight
     if not same:
         tx.unsupported(UNSUPPORTED_CALL, name="a recurrent layer whose weights were exchanged")
+    return ConstantVariable(False)
+
+
+@rule(torch.overrides.has_torch_function, torch.overrides.has_torch_function_unary)
+@positional("has_torch_function", 1, 1)
+def _has_torch_function(tx: Tracing, value: VariableTracker) -> VariableTracker:
+    """The tensors that are followed have no `__torch_function__` of their own."""
+    operands = items_of(tx, "has_torch_function", value) if isinstance(value, SequenceVariable) else [value]
+    for operand in (each.realize(tx) for each in operands):
+        if not isinstance(operand, (TensorVariable, ConstantVariable)):
+            tx.unsupported(UNSUPPORTED_CALL, name=f"has_torch_function on a {operand.type_name()}")
     return ConstantVariable(False)
 
 

@@ -293,6 +293,35 @@ class DisabledVariable(VariableTracker):
         tx.unsupported(DISABLED_CALL, name=getattr(self.fn, "__qualname__", repr(type(self.fn))))
 
 
+class OptimizedVariable(VariableTracker):
+    """A function that was optimized by itself: calling it is calling what it wraps. Always rebuilt from its source."""
+
+    __slots__ = ("inner",)
+    mutable = True
+    source: Source
+
+    def __init__(self, inner: VariableTracker, source: Source, guards: Provenance) -> None:
+        super().__init__(source, guards)
+        self.inner = inner
+
+    def python_type(self) -> type:
+        return OptimizedFunction
+
+    def slot_truth(self, tx: Tracing) -> bool:
+        return True
+
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        return self.inner if name == "__wrapped__" else super().getattr(tx, name)
+
+    def call_function(
+        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        return tx.call(self.inner, args, kwargs)
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return emit.load(self.source)
+
+
 @wraps(types.FunctionType)
 def wrap_function(tx: Tracing, value: types.FunctionType, source: Source) -> VariableTracker:
     """A torch function written in Python is one node, guarded by identity; a user's is inlined, guarded by its code
@@ -340,6 +369,4 @@ def wrap_optimized(tx: Tracing, value: Any, source: Source) -> VariableTracker:
         made = DisabledVariable(value.__wrapped__, source)
         made.make_guards(tx, GuardBuilder.ID_MATCH)
         return made
-    inner = LazyVariable(value.__wrapped__, wrapped).realize(tx)
-    inner.guards = VariableTracker.propagate(opaque, inner)
-    return inner
+    return OptimizedVariable(tx.lazily(value.__wrapped__, wrapped), source, opaque.guards)

@@ -10,6 +10,7 @@ from ..pycode import expr as E
 from ..sources import AttrSource, Source
 from .base import Emitting, Tracing, VariableTracker
 from .constant import ConstantVariable
+from .opaque import wrap_opaque
 from .registry import wraps
 from .sequences import NONE
 
@@ -30,7 +31,8 @@ class GradModeVariable(VariableTracker):
     __slots__ = ("cls", "mode", "previous")
     mutable = True
 
-    def __init__(self, cls: type, mode: bool, previous: bool, source: Source | None = None) -> None:
+    def __init__(self, cls: type, mode: bool, previous: bool | None, source: Source | None = None) -> None:
+        """`previous`: attribute `prev`, None while there is none (enable_grad has it from entering on)."""
         super().__init__(source)
         self.cls = cls
         self.mode = mode
@@ -42,7 +44,7 @@ class GradModeVariable(VariableTracker):
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
         if name in GradMethodVariable.NAMES:
             return GradMethodVariable(self, name)
-        if name == "prev":
+        if name == "prev" and self.previous is not None:
             return ConstantVariable(self.previous)
         if name == "mode" and MODES[self.cls] is None:
             return ConstantVariable(self.mode)
@@ -59,6 +61,8 @@ class GradModeVariable(VariableTracker):
         set_mode(tx, self.mode)
 
     def leave(self, tx: Tracing) -> None:
+        if self.previous is None:
+            self._opaque(tx, "leaving before entering")
         set_mode(tx, self.previous)
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
@@ -66,9 +70,9 @@ class GradModeVariable(VariableTracker):
             return emit.load(self.source)
         made = emit.temporary(E.Call(E.Const(object.__new__), (E.Const(self.cls),)))
         emit.remember(self, made)
-        values = {"prev": self.previous, **({"mode": self.mode} if MODES[self.cls] is None else {})}
-        for name, value in values.items():
-            emit.do(E.Effect("STORE_ATTR", name, (E.Const(value), made)))
+        values = {"prev": self.previous, "mode": self.mode if MODES[self.cls] is None else None}
+        for name in (name for name, value in values.items() if value is not None):
+            emit.do(E.Effect("STORE_ATTR", name, (E.Const(values[name]), made)))
         return made
 
 
@@ -109,7 +113,7 @@ class GradMethodVariable(VariableTracker):
 def made(tx: Tracing, cls: type, mode: bool) -> GradModeVariable:
     """`cls(...)`; set_grad_enabled sets the mode when it is made."""
     if MODES[cls] is not None:
-        return GradModeVariable(cls, mode, False)
+        return GradModeVariable(cls, mode, None if cls is torch.enable_grad else False)
     manager = GradModeVariable(cls, mode, tx.grad_mode)
     tx.guard_global_state()
     set_mode(tx, mode)
@@ -122,9 +126,12 @@ def wrap_grad_mode(
 ) -> VariableTracker:
     """A manager from outside: the mode inside is guarded, and what leaving restores where that is not known from entering."""
     mode = MODES[type(value)]
-    names = () if mode is not None else ("prev", "mode")
-    read = GradModeVariable(type(value), value.mode if mode is None else mode, value.prev, source)  # type: ignore[union-attr]
+    members = vars(value)
+    inside = members["mode"] if mode is None else mode
+    if type(inside) is not bool or type(members.get("prev", False)) is not bool:
+        return wrap_opaque(tx, value, source)
+    read = GradModeVariable(type(value), inside, members.get("prev") if mode is None else None, source)
     read.make_guards(tx, GuardBuilder.TYPE_MATCH)
-    for name in names:
-        tx.wrap(getattr(value, name), AttrSource(source, name))
+    for name in ("prev", "mode") if mode is None else ():
+        tx.wrap(members[name], AttrSource(source, name))
     return read

@@ -90,6 +90,18 @@ class NNModuleVariable(UserObjectVariable):
                 return found
         tx.unsupported(OPERATOR_FAILS, name=f"attribute {name} of {self.type_name()}", error="AttributeError")
 
+    def lacks(self, tx: Tracing, name: str) -> bool:
+        if type_lookup(self.cls, "__getattr__") is not torch.nn.Module.__getattr__:
+            return super().lacks(tx, name)
+        raw = type_lookup(self.cls, name, MISSING)
+        if name == "__class__" or self.own_attribute(tx, name) is not None or raw is not MISSING:
+            return False
+        self.guard_presence(tx, name)
+        self.special(tx, "__getattr__")
+        key = Key(tx, ConstantVariable(name))
+        tables = [self.table(tx, each) for each in TABLES]
+        return all(table is None or table.look_up(tx, key) is None for table in tables)
+
     def setattr(self, tx: Tracing, name: str, value: VariableTracker) -> None:
         self.call_special(tx, "__setattr__", [ConstantVariable(name), value])
 

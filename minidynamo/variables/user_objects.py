@@ -88,6 +88,18 @@ class UserObject(VariableTracker):
             return self.call_special(tx, "__getattr__", [ConstantVariable(name)])
         tx.unsupported(OPERATOR_FAILS, name=f"attribute {name} of {self.type_name()}", error="AttributeError")
 
+    def lacks(self, tx: Tracing, name: str) -> bool:
+        """Whether `getattr` finds nothing; guarded when it does not."""
+        if name == "__class__" or self.own_attribute(tx, name) is not None:
+            return False
+        raw = type_lookup(self.cls, name, MISSING)
+        if raw is not MISSING and not isinstance(raw, SLOT):
+            return False
+        if type_lookup(self.cls, "__getattr__") is not None:
+            self.refuse(tx, f"test for attribute {name}")
+        self.guard_presence(tx, name)
+        return True
+
     def read_descriptor(self, tx: Tracing, name: str, raw: Any) -> VariableTracker:
         """What the class attribute `raw` gives on this instance."""
         kind = type(raw)
@@ -449,6 +461,7 @@ def _followed(value: Any) -> bool:
         and not is_subtype(cls, tuple)
         and not is_subtype(cls, enum.Enum)
         and not is_subtype(cls, torch.nn.Module)
+        and not is_subtype(cls, torch.Tensor)
     )
 
 

@@ -93,6 +93,9 @@ class Kit:
         original = fn if isinstance(fn, types.CodeType) else fn.__code__
         return C.add_entry(original, ctx or self.ctx, Guarded(code, check, **rest))
 
+    def direct(self, how: str, *args: Any, **kwargs: Any) -> Direct:
+        return Direct(self, how, *args, **kwargs)
+
     def optimized(self, fn: Any, ctx: Any = None) -> Any:
         return C.OptimizedFunction(fn, ctx or self.ctx)
 
@@ -103,6 +106,36 @@ class Kit:
             return fn(*args, **kwargs)
         finally:
             C.swap_active(before)
+
+
+class Direct:
+    """f with one direct entry whose code, should it ever run, returns "code"; `call` runs f in one of two ways."""
+
+    def __init__(
+        self,
+        kit: Kit,
+        how: str,
+        graph: Callable[..., object],
+        recipe: tuple[str, object] = ("output", 0),
+        inputs: tuple[int, ...] = (0,),
+        outputs: int = 1,
+        signature: str = "a, b=None",
+        **names: object,
+    ) -> None:
+        self.kit, self.how = kit, how
+        self.f = kit.define(
+            f"def f({signature}): return eager(a)", **{"eager": lambda a: ("eager", a), **names}
+        )
+        self.handle = kit.C.EntryHandle(graph, outputs)
+        self.spec = (self.handle, inputs, recipe)
+        self.new = kit.define(f"def f({signature}): return 'code'")
+        self.entry = kit.add(self.f, self.new, handles=(self.handle,), rerunnable=True, direct=self.spec)
+        self.optimized = kit.optimized(self.f)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        if self.how == "optimized":
+            return self.optimized(*args, **kwargs)
+        return self.kit.hooked(self.f, *args, **kwargs)
 
 
 @pytest.fixture
@@ -117,6 +150,12 @@ def kit() -> Iterator[Kit]:
     C.set_rerun_callback(rerun)
     C.reset_all()
     assert leftovers == (None, False)
+
+
+@pytest.fixture(params=["optimized", "hooked"])
+def direct(kit: Kit, request: pytest.FixtureRequest) -> Callable[..., Direct]:
+    """direct(graph, recipe, inputs, outputs, signature): an f with a direct entry, called in both ways."""
+    return lambda *args, **kwargs: kit.direct(request.param, *args, **kwargs)
 
 
 @pytest.fixture

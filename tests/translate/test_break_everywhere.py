@@ -37,26 +37,36 @@ def test_a_program_without_further_breaks(name):
     check(source, *calls)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_break_at_each_instruction_in_turn(name):
+def break_at(name: str, indexes: range, plain: bool) -> None:
     source, calls = PROGRAMS[name]
-    for index in range(code_length(source)):
-        with breaking(at("f", index)):
+    for index in indexes:
+        with breaking(at("f", index, plain)):
             try:
                 check(source, *calls, warns=True)
             except AssertionError as error:
                 raise AssertionError(f"break at instruction {index}: {error}") from None
 
 
+def some(name: str) -> range:
+    """Every fifth instruction, beginning somewhere else in each program."""
+    return range(NAMES.index(name) % 5, code_length(PROGRAMS[name][0]), 5)
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_the_rest_left_to_plain_python_at_each_instruction(name):
-    source, calls = PROGRAMS[name]
-    for index in range(code_length(source)):
-        with breaking(at("f", index, plain=True)):
-            try:
-                check(source, *calls, warns=True)
-            except AssertionError as error:
-                raise AssertionError(f"plain from instruction {index}: {error}") from None
+def test_a_break_at_instructions_in_turn(name):
+    break_at(name, some(name), plain=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_rest_left_to_plain_python_at_instructions_in_turn(name):
+    break_at(name, some(name), plain=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plain", [False, True], ids=["compiled", "plain"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_break_at_each_instruction(name, plain):
+    break_at(name, range(code_length(PROGRAMS[name][0])), plain)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,8 +14,7 @@ from minidynamo.cache import set_convert_frame
 from minidynamo.on_miss import on_miss
 from tests.eager import check
 
-FILES = """translate.test_guards translate.test_effects translate.test_closures translate.test_language translate.test_breaks
-translate.test_errors variables.test_objects variables.test_constants variables.test_iterators variables.test_sequences""".split()
+FILES = "translate.test_effects translate.test_closures translate.test_errors variables.test_objects variables.test_iterators".split()
 PROGRAMS = [program for name in FILES for program in import_module(f"tests.{name}").PROGRAMS]
 
 

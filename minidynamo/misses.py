@@ -15,6 +15,7 @@ from .exc import MinidynamoWarning, RecompileError
 from .guards.diagnose import Failure, explain_failure
 from .pycode.identity import IdentityCache
 from .reasons import LIMIT_HIT, RERUN, why
+from .translate.reloads import load_failed
 
 KEPT_FAILURES = 16  # the newest misses of a function, for the limit's warning
 
@@ -94,7 +95,7 @@ def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext) -> None:
 
 def rerun_succeeded(entry: CacheEntry, error: str) -> None:
     """The graph raised `error` (type and message), plain Python did not: decision 17."""
-    if entry.guarded.covered:  # a handler of the program's took it
+    if load_failed(entry.code) or entry.guarded.covered:  # no graph failed, or a handler of the program's took it
         return
     where = entry.guarded.where
     reason = why(RERUN, error=error.splitlines()[0])

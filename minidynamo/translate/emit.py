@@ -27,6 +27,7 @@ from .cells import OutsideCell
 from .direct import Recipe, direct_plan
 from .moves import move
 from .plan import SkipFrame
+from .reloads import FailedLoad
 from .scope import FunctionScope
 
 
@@ -175,10 +176,12 @@ class Emitter:
         fails that writes nothing and draws no random numbers: then plain Python runs the frame from its beginning (decision 17)."""
         graph = self.capture.graph
         harmless = graph is None or not graph.mutates and not graph.draws_random
-        attempt = (*self.loads, *call) if harmless else tuple(self.loads)
-        after = () if harmless else call
-        rescue = [E.Rescue(attempt, E.Const(RERUN))] if attempt else []
-        return [E.At(self.capture.first_line), *rescue, *after]
+        start: list[E.Stmt] = [E.At(self.capture.first_line)]
+        if self.loads:
+            start.append(E.Rescue(tuple(self.loads), E.Call(E.Const(FailedLoad()))))
+        if call:
+            start += [E.Rescue(call, E.Const(RERUN))] if harmless else call
+        return start
 
     def graph_call(self) -> tuple[E.Stmt, ...]:
         graph = self.capture.graph

@@ -44,9 +44,12 @@ def _statement(s: E.Stmt, live: set[str]) -> E.Stmt:
         live |= (more | done) - {s.iter_name, s.item_name}
         return E.IterBranch(_part(s.iterator, live), *blocks, s.iter_name, s.item_name)
     if isinstance(s, E.Rescue):  # it may stop anywhere: nothing is given up inside
-        needed = _names(s.body, set(live))
+        used = _names(s.body, set())
+        needed = live | used
         kept = tuple(E.Do(a.value) if isinstance(a, E.Assign) and a.name not in needed else a for a in s.body)
-        live -= {a.name for a in s.body if isinstance(a, E.Assign)}
+        assigned = {a.name for a in s.body if isinstance(a, E.Assign)}
+        live -= assigned
+        live |= used - assigned
         return E.Rescue(kept, s.value)
     return _fields(s, live)
 

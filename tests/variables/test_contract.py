@@ -9,7 +9,7 @@ import pytest
 
 import minidynamo.variables  # noqa: F401 - fills the registry
 from minidynamo.variables.registry import BY_PREDICATE, BY_TYPE, wrapper_for
-from tests.eager import Module, check
+from tests.eager import Module, Seen, check
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def f(x, v):
 """
 
 
-CALL = "(lambda result: (result, result[1] is V))(f(T(2), V))"
+CALL = "(lambda doubled, v, r, y: (doubled, r, y, v is V))(*f(T(2), V))"
 
 
 def test_every_row_has_a_sample():
@@ -138,7 +138,12 @@ def test_the_sample_is_wrapped_by_its_row(sample):
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.row)
 def test_guards_hold_as_long_as_nothing_changes(sample):
     once, twice = check(program(sample), CALL), check(program(sample), CALL, CALL)
-    assert once.graphs == twice.graphs > 0
+    assert own_graphs(once) == own_graphs(twice) > 0
+
+
+def own_graphs(seen: Seen) -> int:
+    """Graphs of the program itself; plain Python's side may call something that is captured too."""
+    return sum(event.ops > 0 and event.where.filename.startswith("<program") for event in seen.compiled)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.row)

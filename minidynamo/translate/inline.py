@@ -77,7 +77,7 @@ def _scope(tx: InstructionTranslatorBase, fn: FunctionVariable) -> Scope:
     known = tx.trace.namespaces.setdefault(id(names), whole)
     if known != whole:
         tx.install(make_guard(whole, GuardBuilder.DUPLICATE_INPUT, known))
-    return FunctionScope(known, names, fn.fn.__builtins__)
+    return FunctionScope(known, names, fn.fn.__builtins__)  # type: ignore[attr-defined]
 
 
 def _closure(tx: InstructionTranslatorBase, fn: FunctionVariable) -> dict[str, Cell]:

@@ -10,7 +10,7 @@ import torch
 
 from ..guards.builder import GuardBuilder
 from ..pycode import expr as E
-from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL
+from ..reasons import UNSUPPORTED_CALL
 from ..sources import Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .registry import FROM_PYTHON, wraps

@@ -8,7 +8,6 @@ once for all its instances in a trace.
 from __future__ import annotations
 
 import types
-from collections import OrderedDict
 from typing import Any
 
 import torch
@@ -20,7 +19,7 @@ from ..optimized_module import OptimizedModule
 from ..pycode import expr as E
 from ..reasons import OPERATOR_FAILS, STORE
 from ..sources import AttrSource, ItemSource, Source, TypeSource
-from ..static_access import has_static_attr, instance_dict, is_subtype, type_lookup
+from ..static_access import has_static_attr, is_subtype, type_lookup
 from .base import Emitting, Tracing, VariableTracker
 from .constant import ConstantVariable
 from .dicts import DictVariable, Key
@@ -151,11 +150,11 @@ class NNModuleVariable(UserObjectVariable):
 
     # --- hooks --------------------------------------------------------------------------------------------------------
     def hooks(self, tx: Tracing, name: str) -> Hooks:
-        """(id, hook) of one of the instance's dictionaries of hooks."""
-        members = instance_dict(self.value) or {}
-        if name in self.stored or name not in members or type_lookup(self.cls, name) is not None:
+        """(id, hook) of one of the instance's dictionaries of hooks, as the trace left it."""
+        found = self.own_attribute(tx, name)
+        if found is None or type_lookup(self.cls, name) is not None:
             self.refuse(tx, f"attribute {name}")
-        return self.read_hooks(tx, members[name], AttrSource(self.source, name))
+        return self.read_hooks(tx, found)
 
     def global_hooks(self, tx: Tracing, name: str) -> Hooks:
         """The same for a dictionary that holds for every module."""
@@ -163,15 +162,15 @@ class NNModuleVariable(UserObjectVariable):
         module = ItemSource(AttrSource(self.type_source(tx), "__mro__"), position)
         module = tx.trace.class_sources.setdefault(torch.nn.Module, module)
         names = AttrSource(AttrSource(module, "_call_impl"), "__globals__")
-        return self.read_hooks(tx, vars(module_globals)[name], ItemSource(names, name))
+        return self.read_hooks(tx, LazyVariable(vars(module_globals)[name], ItemSource(names, name)))
 
-    def read_hooks(self, tx: Tracing, value: Any, source: Source) -> Hooks:
-        if type(value) is not OrderedDict:
+    def read_hooks(self, tx: Tracing, found: VariableTracker) -> Hooks:
+        hooks = found.realize(tx)
+        if not isinstance(hooks, DictVariable):
             self.refuse(tx, "hooks")
-        tx.install(make_guard(source, GuardBuilder.TYPE_MATCH, nn_module=True))
-        create = GuardBuilder.DICT_KEYS if value else GuardBuilder.DICT_LENGTH
-        tx.install(make_guard(source, create, nn_module=True))
-        return [(key, LazyVariable(hook, ItemSource(source, key))) for key, hook in value.items()]
+        if not hooks.slot_len(tx):
+            return []
+        return [(key.value, hooks.items[key]) for key in hooks.all_keys(tx)]
 
 
 class ModuleSliceVariable(VariableTracker):

@@ -274,6 +274,8 @@ class SetVariable(SetLike):
 
     def change(self, tx: Tracing, name: str, *others: Operand) -> None:
         self.elements(tx)
+        if any(isinstance(other.tracker, AsItWas) and other.tracker.owner is self for other in others):
+            tx.unsupported(UNSUPPORTED_CALL, name=f"set.{name} with the set itself")
         for other in others:
             self.known = {**other.known, **self.known}
         try:

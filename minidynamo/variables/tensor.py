@@ -57,6 +57,9 @@ class TensorVariable(VariableTracker):
     def slot_binary(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
     ) -> VariableTracker | None:
+        """`2 *= tensor` is `2 * tensor`: a number has no in-place slot."""
+        if symbol in INPLACE and not isinstance(left, TensorVariable):
+            symbol = symbol.removesuffix("=")
         return tx.tensor_op(BINARY.get(symbol) or INPLACE[symbol], [left, right], {})
 
     def slot_compare(

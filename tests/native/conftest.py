@@ -138,16 +138,24 @@ class Direct:
         return self.kit.hooked(self.f, *args, **kwargs)
 
 
+@pytest.fixture(autouse=True)
+def no_compiler() -> Iterator[None]:
+    """Nothing is compiled unless a test says how; afterwards the callbacks are those of before."""
+    convert, rerun = C.set_convert_frame(None), C.set_rerun_callback(None)
+    yield
+    C.set_convert_frame(convert)
+    C.set_rerun_callback(rerun)
+
+
 @pytest.fixture
 def kit() -> Iterator[Kit]:
-    """A fresh key and context; afterwards nothing may be active or installed, and the callbacks are those of before."""
+    """A fresh key and context; afterwards nothing may be active or installed."""
     C.reset_all()
-    convert, rerun = C.set_convert_frame(None), C.set_rerun_callback(None)
     yield Kit()
     leftovers = C.active(), C.hook_installed()
     C.swap_active(None)
-    C.set_convert_frame(convert)
-    C.set_rerun_callback(rerun)
+    C.set_convert_frame(None)
+    C.set_rerun_callback(None)
     C.reset_all()
     assert leftovers == (None, False)
 

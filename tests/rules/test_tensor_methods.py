@@ -40,7 +40,10 @@ NOT_RUN = {
     "apply_": "the error's text depends on how the method was loaded",
 }
 NAMES = [name for name in sorted(dir(torch.Tensor)) if name not in {*ADDRESSES, *NOT_RUN}]
-FEW = "shape dtype is_leaf is_contiguous storage_offset stride dim numel _is_view _version grad requires_grad T itemsize type element_size".split()
+FEW = (
+    "shape dtype is_leaf is_contiguous storage_offset stride dim numel _is_view _version grad requires_grad T "
+    "itemsize type element_size"
+).split()
 
 
 def compare(name: str) -> None:

@@ -133,7 +133,9 @@ def test_every_canonical_instruction_has_a_handler_or_a_reason():
 @pytest.mark.parametrize("opname", sorted(HANDLERS))
 def test_the_handler_does_what_the_instruction_does(opname, monkeypatch):
     source = program(opname)
-    names = {inst.opname for code in codes(compile(source, "<source>", "exec")) for inst in lift(code).instructions}
+    names = {
+        inst.opname for code in codes(compile(source, "<source>", "exec")) for inst in lift(code).instructions
+    }
     if opname not in names:
         pytest.skip("this CPython has another instruction for it")
     runs: list[Any] = []

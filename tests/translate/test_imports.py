@@ -32,6 +32,15 @@ def g(x):
 def f(x):
     return g(x) + 1
 
+# a global with the name of the import function:
+#   f(T(2))
+def __import__(*args):
+    print("never used")
+def f(x):
+    y = x + 1
+    import math
+    return y * math.floor(2.5)
+
 # what does not exist:
 #   f(T(2))
 def f(x):

@@ -32,7 +32,9 @@ KEEPERS: dict[str, str] = {
     "objects in a circle": "class N: pass\ndef f(x, o):\n    n = N()\n    n.me = n\n    n.x = x\n    return n.x + 1\n",
     "a skipped frame": "def f(x, o):\n    return len([x, o])\n",
     "a loop with a break": "def f(x, o):\n    for i in range(3):\n        x = x + i\n        print(end='')\n    return x\n",
-    "a generator that lives on": "def f(x, o):\n    g = (x * i for i in range(3))\n    a = next(g)\n    print(end='')\n    return a + next(g)\n",
+    "a generator that lives on": (
+        "def f(x, o):\n    g = (x * i for i in range(3))\n    a = next(g)\n    print(end='')\n    return a + next(g)\n"
+    ),
 }
 
 

@@ -309,6 +309,23 @@ def test_a_removed_hook_no_longer_runs():
     assert len(seen) == 1
 
 
+def test_hooks_that_forward_itself_takes_away():
+    class Net(MLP):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.first(x)
+            hooks = self.first._forward_hooks
+            for key in list(hooks):
+                del hooks[key]
+            return y + self.first(x)
+
+    net = Net()
+    net.first.register_forward_hook(lambda module, args, out: out * 2)
+    twins = Twins(net, nopython=False)
+    twins(X)
+    assert not twins.captured.first._forward_hooks
+    twins(X)
+
+
 def test_hooks_of_all_modules():
     twins = Twins(MLP())
     before = twins(X)

@@ -224,6 +224,17 @@ def f(x):
         s.add(k + 10)
     return y
 
+# a set and itself:
+#   f(T(2), {1, 2})
+def f(x, o):
+    s = {1, 2, 3}
+    y = x + len(s | s)
+    s.update(s)
+    s &= s
+    o -= o
+    s ^= s
+    return y, s, o, s == s, s <= s
+
 # nan equals nothing:
 #   f(T(2))
 n = float("nan")

@@ -10,6 +10,7 @@ from ...variables.base import VariableTracker
 from ...variables.dicts import DictVariable
 from ...variables.opaque import NullVariable
 from ...variables.sequences import SequenceVariable
+from .stack import constant_operand
 from .table import handles
 
 
@@ -32,7 +33,7 @@ def call(tx: Any, inst: Instruction) -> None:
 
 @handles("CALL_KW")
 def call_kw(tx: Any, inst: Instruction) -> None:
-    names = tx.pop().as_python_constant()
+    names = constant_operand(tx, tx.pop())
     fn, args = callable_and_arguments(tx.popn(inst.arg + 2))
     split = len(args) - len(names)
     tx.push(tx.call(fn, args[:split], dict(zip(names, args[split:]))))

@@ -85,7 +85,7 @@ def build_map(tx: Any, inst: Instruction) -> None:
 
 @handles("BUILD_CONST_KEY_MAP")
 def build_const_key_map(tx: Any, inst: Instruction) -> None:
-    keys = tx.pop()
+    keys = tx.pop().realize(tx)
     values = tx.popn(inst.arg)
     made = DictVariable({}, guards=VariableTracker.propagate(*values))
     for key, value in zip(keys.items, values):

@@ -65,8 +65,8 @@ def check_exc_match(tx: Any, inst: Instruction) -> None:
     classes = tx.pop().realize(tx)
     exception = tx.stack[-1].realize(tx)
     wanted = classes.items if isinstance(classes, TupleVariable) else [classes]
-    found = [c.realize(tx) for c in wanted]
-    if not isinstance(exception, ExceptionVariable) or not all(isinstance(c, BuiltinVariable) for c in found):
+    found = [c for c in (c.realize(tx) for c in wanted) if isinstance(c, BuiltinVariable)]
+    if not isinstance(exception, ExceptionVariable) or len(found) < len(wanted):
         tx.unsupported(EXCEPTION)
     mro = type.__dict__["__mro__"].__get__(exception.cls)
     tx.push(ConstantVariable(any(c.fn in mro for c in found), guards=VariableTracker.propagate(*found)))

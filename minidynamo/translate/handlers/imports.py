@@ -15,7 +15,7 @@ from ...reasons import IMPORT
 from ...sources import AttrSource, BuiltinSource, ItemSource, ModulesSource
 from ...variables.base import Tracing, VariableTracker
 from ...variables.modules import PythonModuleVariable
-from ...variables.sequences import TupleVariable
+from .stack import constant_operand
 from .table import handles
 
 
@@ -55,19 +55,12 @@ def absolute_name(tx: Any, name: str, level: int) -> str:
     return f"{base}.{name}" if name else base
 
 
-def constant(tx: Any, value: VariableTracker) -> Any:
-    """Constants of the code, which arrive from outside in a resume function."""
-    value = value.realize(tx)
-    if isinstance(value, TupleVariable):
-        value.realize_deep(tx)
-    return value.as_python_constant()
-
-
 @handles("IMPORT_NAME")
 def import_name(tx: Any, inst: Instruction) -> None:
     """CPython: PyImport_ImportModuleLevelObject."""
-    level, names = (constant(tx, value) for value in tx.popn(2))
-    if tx.scope.builtins.get("__import__") is not builtins.__import__:
+    level, names = (constant_operand(tx, value) for value in tx.popn(2))
+    own = "__import__" in tx.trace.frame.globals  # no import uses it, but then no guard can name the builtin
+    if own or tx.scope.builtins.get("__import__") is not builtins.__import__:
         refuse(tx, inst.arg)
     tx.install(make_guard(BuiltinSource("__import__"), GuardBuilder.BUILTIN_MATCH))
     name = absolute_name(tx, inst.arg, level)

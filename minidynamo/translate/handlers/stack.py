@@ -54,3 +54,11 @@ def code_constant(value: Any) -> VariableTracker:
     if type(value) is frozenset:
         return sets.code_constant(value, [code_constant(item) for item in value])
     return CodeVariable(value)
+
+
+def constant_operand(tx: Any, value: VariableTracker) -> Any:
+    """An operand that is always a constant of the code. In a resume function it may arrive from outside."""
+    value = value.realize(tx)
+    if isinstance(value, TupleVariable):
+        value.realize_deep(tx)
+    return value.as_python_constant()

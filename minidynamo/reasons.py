@@ -249,6 +249,12 @@ SKIP_REBUILD = _row(
     "after the graph {what} would have to be made again",
     "keep it in a function of its own",
 )
+SKIP_FRAMES = _row(
+    "SKIP_FRAMES",
+    "MD318",
+    "a graph break in a function that looks at its callers' frames",
+    "move sys._getframe, inspect.stack or stacklevel= into a function of its own",
+)
 SKIP_LOOP = _row(
     "SKIP_LOOP",
     "MD314",

@@ -33,17 +33,22 @@ class OutsideCell(Cell):
         return None
 
     def write(self, tx: Any, value: VariableTracker) -> None:
-        """An effect. Breaks the graph when another way leads to a cell that may be this one."""
+        """An effect."""
         for other in tx.trace.outside_cells:
-            if other is not self and (other.cell is self.cell or other.name == self.name):
-                tx.unsupported(
-                    STORE, operation="assignment", what=f"the outer variable {self.name!r}, known in two ways"
-                )
+            self.differs(tx, other)
         if self.holder is None:
             tx.effect("STORE_DEREF", self.name, value)
         else:
             tx.effect("STORE_ATTR", "cell_contents", value, OpaqueVariable(self.cell, self.holder))
         self.written = value
+
+    def differs(self, tx: Any, other: OutsideCell) -> None:
+        """Guard that another cell, which goes by the same name, is not this one. Breaks the graph when that cannot be told."""
+        if other is self or other.name != self.name:
+            return
+        if other.cell is self.cell or other.holder is None or self.holder is None:
+            tx.unsupported(STORE, operation="assignment", what=f"the outer variable {self.name!r}, known in two ways")
+        tx.guard_distinct(self.holder, other.holder)
 
     def read(self, tx: Any) -> VariableTracker:
         """The content now, as the trace left it. Breaks the graph when the cell is empty: plain Python raises the NameError."""

@@ -22,6 +22,7 @@ from ..reasons import (
     INLINE_BREAK,
     OPERATOR_FAILS,
     SKIP_FIRST,
+    SKIP_FRAMES,
     SKIP_LOOP,
     SKIP_MODULE_CALL,
     SKIP_NO_TENSORS,
@@ -259,6 +260,8 @@ class InstructionTranslator(InstructionTranslatorBase):
             reason = why(SKIP_MODULE_CALL, inner=str(decision.reason))
             inner = decision.reason.inner or decision.reason
             raise SkipFrame(dataclasses.replace(reason, inner=inner), decision.cause, mark=False)
+        if introspection.counts_frames(self.code):
+            raise SkipFrame(why(SKIP_FRAMES), decision.cause, self.trace.always())
         if not self.worthwhile(plain):
             raise SkipFrame(why(SKIP_FIRST, inner=str(decision.reason)), decision.cause, self.trace.always())
         return Break(

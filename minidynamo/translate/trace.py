@@ -119,19 +119,18 @@ class Trace:
     def outside_cell(
         self, tx: Any, name: str, cell: types.CellType, source: Source, holder: Source | None = None
     ) -> OutsideCell:
-        """The symbolic stand-in of a cell that exists: one per way to reach it. Breaks the graph when the cell was written by
-        another way."""
+        """The symbolic stand-in of a cell that exists. One cell has one, guarded to be one; a cell under the name of another that was
+        written is guarded to be another. (Functions that share a cell have the same name for it.)"""
         for known in self.outside_cells:
-            if known.cell is cell:
-                if known.source == source:
-                    return known
-                if known.written is not None:
-                    tx.unsupported(
-                        STORE,
-                        operation="use",
-                        what=f"the variable {name!r}, which was assigned in another way",
-                    )
+            if known.cell is cell and known.source == source:
+                return known
+            if known.cell is cell and known.holder is not None and holder is not None:
+                self.install(make_guard(holder, GuardBuilder.DUPLICATE_INPUT, known.holder))
+                return known
         made = OutsideCell(name, cell, source, holder)
+        for known in self.outside_cells:
+            if known.written is not None:
+                made.differs(tx, known)
         self.outside_cells.append(made)
         return made
 

@@ -303,7 +303,7 @@ def f(x):
     logging.getLogger("q").info("hey %s", 1)
     return y * 2
 
-# sys._getframe sees all variables:
+# sys._getframe sees all variables (plain):
 #   f(T(1))
 import sys
 def f(x):
@@ -337,6 +337,31 @@ def f(x):
     y = x + 1
     q = L()
     return sorted(q), y * 2
+
+# a function that breaks, then looks at its caller (plain):
+#   g(T(1))
+import sys
+def f(x):
+    y = x + 1
+    print("before")
+    fr = sys._getframe(1)
+    return y, fr.f_code.co_name, fr.f_lineno
+def g(x):
+    return f(x)
+
+# a warning for the caller (plain):
+#   g(T(1))
+import warnings
+def f(x):
+    y = x + 1
+    print("before")
+    warnings.warn("for the caller", stacklevel=2)
+    return y
+def g(x):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        f(x)
+    return [(w.lineno, str(w.message)) for w in told]
 
 # a function that looks at its caller:
 #   f(T(1))

@@ -13,7 +13,7 @@ from ...guards.guard import make_guard
 from ...pycode.instruction import Instruction
 from ...reasons import IMPORT
 from ...sources import AttrSource, BuiltinSource, ItemSource, ModulesSource
-from ...variables.base import Tracing, VariableTracker
+from ...variables.base import Tracing
 from ...variables.modules import PythonModuleVariable
 from .stack import constant_operand
 from .table import handles

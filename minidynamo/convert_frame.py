@@ -99,7 +99,9 @@ def convert_frame(
             reason = why(BACKEND_FAILED, backend=compiler_fn.name, error=cause)
             warn(frame.where, f"{error}".splitlines()[0] + "; the function runs as plain Python")
             return _skip(frame, SkipFrame(reason), one_graph)
-        except RecursionError:  # the program has nearly used up its stack: this call runs plain Python, which raises by itself
+        except (
+            RecursionError
+        ):  # the program has nearly used up its stack: this call runs plain Python, which raises by itself
             return None
         except Exception as error:
             return _internal(frame, error, one_graph)

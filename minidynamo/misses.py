@@ -95,7 +95,9 @@ def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext) -> None:
 
 def rerun_succeeded(entry: CacheEntry, error: str) -> None:
     """The graph raised `error` (type and message), plain Python did not: decision 17."""
-    if load_failed(entry.code) or entry.guarded.covered:  # no graph failed, or a handler of the program's took it
+    if (
+        load_failed(entry.code) or entry.guarded.covered
+    ):  # no graph failed, or a handler of the program's took it
         return
     where = entry.guarded.where
     reason = why(RERUN, error=error.splitlines()[0])

@@ -92,4 +92,6 @@ class Capture:
     unguarded: tuple[Source, ...]
     comparable: bool
     covered: bool  # operators in try or with blocks: that the graph raises is part of the program
-    release: Callable[[], None]  # to be called when the capture is not needed any more: trackers may form cycles
+    release: Callable[
+        [], None
+    ]  # to be called when the capture is not needed any more: trackers may form cycles

@@ -47,7 +47,9 @@ class OutsideCell(Cell):
         if other is self or other.name != self.name:
             return
         if other.cell is self.cell or other.holder is None or self.holder is None:
-            tx.unsupported(STORE, operation="assignment", what=f"the outer variable {self.name!r}, known in two ways")
+            tx.unsupported(
+                STORE, operation="assignment", what=f"the outer variable {self.name!r}, known in two ways"
+            )
         tx.guard_distinct(self.holder, other.holder)
 
     def read(self, tx: Any) -> VariableTracker:

@@ -40,7 +40,9 @@ class Output:
     owned: tuple[Any, ...]
     resumes: tuple[types.CodeType, ...]
     rerunnable: bool
-    direct: tuple[EntryHandle, tuple[int, ...], Recipe] | None  # what C needs to run the frame without this body
+    direct: (
+        tuple[EntryHandle, tuple[int, ...], Recipe] | None
+    )  # what C needs to run the frame without this body
 
 
 ATOMIC = (E.Local, E.Const, E.Null)

@@ -28,7 +28,9 @@ def counts_frames(code: types.CodeType) -> bool:
     """Whether `code` may look at its callers' frames, or has others look (`stacklevel=2`): then no frame may come in between, as
     that of a resume function does."""
     keywords = (name for constant in code.co_consts if type(constant) is tuple for name in constant)
-    return not WALKERS.isdisjoint(code.co_names) or any(name == "stacklevel" for name in keywords if type(name) is str)
+    return not WALKERS.isdisjoint(code.co_names) or any(
+        name == "stacklevel" for name in keywords if type(name) is str
+    )
 
 
 def among(tx: Tracing, values: Iterable[VariableTracker]) -> bool:

@@ -41,7 +41,7 @@ from . import introspection, state
 from .capture import Break, BrokenOp, Capture, Return, Successor
 from .cells import OutsideCell
 from .handlers.control import CONDITIONAL
-from .handlers.stack import SHUFFLES
+from .handlers.stack import SHUFFLES, constant_operand
 from .handlers.table import HANDLERS
 from .inline import inline_call
 from .loops import in_loop
@@ -187,6 +187,8 @@ class InstructionTranslator(InstructionTranslatorBase):
             raise SkipFrame(why(SKIP_RESUME, opname=inst.opname), self.where())
         operands, results = (n(inst.arg) if callable(n) else n for n in PLAIN_OPS[inst.opname])
         values = tuple(self.popn(operands))
+        if inst.opname == "CALL_KW":  # the names must be a constant of the emitted code
+            constant_operand(self, values[-1])
         if inst.opname == "IMPORT_FROM":  # the module stays below
             self.stack += values
         names = tuple(self.temporary() for _ in range(results))

@@ -67,7 +67,9 @@ class InstructionTranslatorBase:
         try:
             handler(self, inst)
         except ObservedException as stop:
-            if not self.unwind(inst, stop.exception):  # raised here: a frame that holds the error would be a reference cycle
+            if not self.unwind(
+                inst, stop.exception
+            ):  # raised here: a frame that holds the error would be a reference cycle
                 raise
 
     def unwind(self, inst: Instruction, exception: VariableTracker) -> bool:

@@ -229,6 +229,11 @@ class Emitter:
         for successor in end.successors:
             for value in successor.values():
                 self.fixed(value)
+        for op in end.ops:
+            for operand in op.operands:
+                self.fixed(operand)
+        if end.condition is not None:
+            self.fixed(end.condition)
         for own in self.capture.cells:
             self.cell(own.cell)
         self.replay()

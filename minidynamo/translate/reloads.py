@@ -16,6 +16,9 @@ class FailedLoad:
     def __init__(self) -> None:
         self.happened = False
 
+    def __repr__(self) -> str:
+        return "RERUN"
+
     def __call__(self) -> Any:
         self.happened = True
         return RERUN

@@ -36,7 +36,7 @@ def test_random_programs_behave_as_in_plain_python(source):
     compare(source)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @settings(COMMON, max_examples=1500, derandomize=False)
 @given(programs())
 def test_many_random_programs_behave_as_in_plain_python(source):

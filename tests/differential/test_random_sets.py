@@ -74,7 +74,7 @@ def test_random_set_programs():
     assert sum(compare(seed) > 0 for seed in range(40)) > 20
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_random_set_programs():
     for seed in range(40, 600):
         compare(seed)

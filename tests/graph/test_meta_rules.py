@@ -180,7 +180,7 @@ def test_quick_set_agrees_with_fake_tensors():
     assert checked > 500
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_whole_database_agrees_with_the_operators():
     dtypes = (*DTYPES, torch.complex64, torch.float16, torch.uint8)
@@ -192,7 +192,7 @@ def test_whole_database_agrees_with_the_operators():
     assert not [name for name, count in answered.items() if not count]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_whole_database_agrees_with_fake_tensors():
     for info in database():

@@ -64,7 +64,7 @@ def test_metadata_that_programs_ask_for(name):
     compare(name)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore")
 def test_every_method_and_attribute(name):

@@ -56,6 +56,16 @@ def f(x, n):
         return parts
     return g, h
 
+# a function over a new cell is called at once: f(T(1))
+def f(x):
+    a = x + 1
+    def g():
+        b = a * 2
+        def h():
+            return a + b
+        return h
+    return g()(), [k(x) for k in [lambda v: v + i for i in range(2)]]
+
 # counter in a cell: f(T(2))
 def f(x):
     n = 0

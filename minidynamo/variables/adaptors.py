@@ -146,8 +146,8 @@ class ReversedVariable(IteratorVariable):
         return self.sequence.items[self.place + 1]
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
-        if self.place >= len(self.sequence.items):
-            emit.impossible("an iterator over a list that has become shorter")
+        if self.place >= len(self.sequence.items) or self.sequence.is_behind():
+            emit.impossible("an iterator over a list that has changed")
         made = emit.temporary(E.Call(E.Const(reversed), (emit.value(self.sequence),)))
         emit.do(E.Do(E.Call(E.Attr(made, "__setstate__"), (E.Const(self.place),))))
         return made

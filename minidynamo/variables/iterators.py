@@ -72,8 +72,8 @@ class SequenceIteratorVariable(IteratorVariable):
     def reconstruct(self, emit: Emitting) -> E.Expr:
         if self.exhausted:
             return E.Op("GET_ITER", None, (E.Const(()) if self.sequence.real_type is tuple else E.List(()),))
-        if self.position > len(self.sequence.items):
-            emit.impossible("an iterator over a list that has become shorter")
+        if self.position > len(self.sequence.items) or self.position and self.sequence.is_behind():
+            emit.impossible("an iterator over a list that has changed")
         made = emit.temporary(E.Op("GET_ITER", None, (emit.value(self.sequence),)))
         if self.position:
             emit.do(E.Do(E.Call(E.Attr(made, "__setstate__"), (E.Const(self.position),))))

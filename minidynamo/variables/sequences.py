@@ -96,6 +96,10 @@ class SequenceVariable(VariableTracker):
     def sequence_items(self, tx: Tracing) -> list[VariableTracker] | None:
         return self.items
 
+    def is_behind(self) -> bool:
+        """Whether the real object gets the trace's changes after values have been rebuilt: a place in it cannot be set before."""
+        return False
+
     def slot_len(self, tx: Tracing) -> int:
         return len(self.items)
 
@@ -197,9 +201,18 @@ class SizeVariable(SequenceVariable):
 class ListVariable(SequenceVariable):
     """A list. One made in the trace may be changed there; changing one that came from outside is a side effect."""
 
-    __slots__ = ()
+    __slots__ = ("changes_later",)
     real_type = list
     mutable = True
+
+    def __init__(
+        self, items: list[VariableTracker], source: Source | None = None, guards: Provenance = NO_GUARDS
+    ) -> None:
+        super().__init__(items, source, guards)
+        self.changes_later = False
+
+    def is_behind(self) -> bool:
+        return self.changes_later
 
     def is_python_constant(self) -> bool:
         return self.source is None and super().is_python_constant()
@@ -212,6 +225,7 @@ class ListVariable(SequenceVariable):
     def change(self, tx: Tracing, fn: Any, *operands: VariableTracker) -> None:
         """A list from outside changes: the call `fn(self, *operands)` is replayed after the graph has run."""
         if self.source is not None:
+            self.changes_later = True
             tx.effect_call(fn, self, *operands)
 
     def position(self, key: VariableTracker) -> int | None:

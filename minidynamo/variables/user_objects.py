@@ -336,6 +336,8 @@ class UserObjectVariable(UserObject):
         return None
 
     def class_source(self, tx: Tracing, name: str) -> Source:
+        if name in self.stored:  # deleted by the trace: until the effects are replayed, the instance's own is still in front
+            return AttrSource(TypeSource(self.source), name)
         return AttrSource(self.source, name)
 
     def type_source(self, tx: Tracing) -> Source:
@@ -415,7 +417,8 @@ class NewObjectVariable(UserObject):
 
 
 class UserMethodVariable(VariableTracker):
-    """A function bound to an instance or class. Rebuilt as `looked_up_on.name`."""
+    """A function bound to an instance or class. Rebuilt as `looked_up_on.name`; as a new method where the instance had something of
+    that name when the frame began."""
 
     __slots__ = ("fn", "owner", "name", "looked_up_on")
 
@@ -435,8 +438,12 @@ class UserMethodVariable(VariableTracker):
     def python_type(self) -> type:
         return types.MethodType
 
+    def is_hidden(self) -> bool:
+        """Whether the attribute cannot be loaded again before the trace's effects are replayed."""
+        return isinstance(self.looked_up_on, UserObjectVariable) and self.name in self.looked_up_on.stored
+
     def children(self) -> tuple[VariableTracker, ...]:
-        return (self.looked_up_on,)
+        return (self.fn, self.owner) if self.is_hidden() else (self.looked_up_on,)
 
     def call_function(
         self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
@@ -447,6 +454,8 @@ class UserMethodVariable(VariableTracker):
         return True
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
+        if self.is_hidden():
+            return E.Call(E.Const(types.MethodType), (emit.value(self.fn), emit.value(self.owner)))
         return E.Attr(emit.value(self.looked_up_on), self.name)
 
 

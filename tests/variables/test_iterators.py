@@ -112,6 +112,17 @@ def f(x):
     l.append(9)
     return e, z, r, rr, i, m, q, ex, g
 
+# a half used iterator over a list from outside that grows (plain):
+#   (lambda i: (list(i), g))(f(T(1), g))
+g = []
+def f(x, l):
+    l.extend((1, 2, 3))
+    i = iter(l)
+    next(i)
+    y = x + 1
+    l.append(y)
+    return i
+
 # an iterator over a list that was cleared (plain):
 #   [list(i) for i in f(T(1))]
 def f(x):

@@ -367,6 +367,81 @@ def f(d):
 def f(x):
     s = {1, 2}
     return x + len(s), 1 in s
+
+# an attribute is deleted that hid a method:
+#   f(T(1), mk())
+#   f(T(1), mk())
+class C:
+    k = 3
+    def m(self, x): return x * self.k
+def mk():
+    o = C(); o.m = 5; o.k = 7
+    return o
+def f(x, o):
+    y = x + o.m
+    del o.m
+    del o.k
+    b = o.m
+    return b(x), b, y, o.k
+
+# a method is hidden after it was taken:
+#   f(T(1), mk())
+class C:
+    k = 3
+    def m(self, x): return x * self.k
+def mk():
+    o = C()
+    return o
+def f(x, o):
+    a = o.m
+    o.m = lambda v: v + 100
+    b = o.m
+    o.k = 5
+    return a(x), b(x), a, b
+
+# a method lives on after a break:
+#   f(T(1), C())
+class C:
+    k = 3
+    @property
+    def p(self): return self.k + 1
+    def m(self): return self.k
+def f(x, o):
+    m = o.m
+    o.k = 10
+    print("brk")
+    return x + o.p + m(), m
+
+# methods of what was replaced:
+#   f(T(1), C())
+class C:
+    def __init__(self): self.l = [1]
+    def push(self, v):
+        self.l.append(v)
+        return self
+def f(x, o):
+    app = o.l.append
+    push = o.push
+    o.l = [5]
+    push(2).push(3)
+    app(9)
+    y = x + len(o.l)
+    print("brk", o.l)
+    app(10)
+    push(4)
+    return y, o.l, app.__self__
+
+# objects in each other's attributes:
+#   f(T(1), C(), D())
+class C: a = 1
+class D: a = 2
+def f(x, o, p):
+    o.a = p
+    p.b = o
+    o.a.c = x + 1
+    q = p.b.a
+    del p.b
+    return q is p, q.c * 2, hasattr(p, "b")
 """
 )
 

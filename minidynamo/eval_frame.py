@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import inspect
 import sys
 import types
@@ -35,9 +36,15 @@ _keys: weakref.WeakValueDictionary[Any, CompileKey] = weakref.WeakValueDictionar
 
 
 def _first_miss(*frame: Any) -> Any:
-    """Loads the compiler and takes its place."""
-    from .on_miss import on_miss, on_rerun
-
+    """Loads the compiler and takes its place. No garbage is collected meanwhile: loading makes none, and a full collection over
+    torch's objects takes longer than the loading itself."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        from .on_miss import on_miss, on_rerun
+    finally:
+        if collecting:
+            gc.enable()
     set_convert_frame(on_miss)
     set_rerun_callback(on_rerun)
     return on_miss(*frame)

@@ -64,6 +64,7 @@ def test_random_programs_with_random_breaks_behave_as_in_plain_python(source):
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1200)
 @settings(COMMON, max_examples=600, derandomize=False)
 @given(programs())
 def test_many_random_programs_with_random_breaks_behave_as_in_plain_python(source):
@@ -72,6 +73,7 @@ def test_many_random_programs_with_random_breaks_behave_as_in_plain_python(sourc
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1200)
 @settings(COMMON, max_examples=1500, derandomize=False)
 @given(programs())
 def test_many_random_programs_behave_as_in_plain_python(source):

@@ -407,3 +407,13 @@ def loop_else_nested(n):
 @case((3,))
 def range_forms(n):
     return list(range(n, 0, -1)), range(10)[2:5], len(range(0, 10, n)), 4 in range(n), list(range(-n, n, 2))
+
+
+@case((3,), (0,))
+def until_not_none(n):
+    value, count = None, 0
+    while value is None:
+        count += 1
+        if count >= n:
+            value = count
+    return value

@@ -336,7 +336,9 @@ class UserObjectVariable(UserObject):
         return None
 
     def class_source(self, tx: Tracing, name: str) -> Source:
-        if name in self.stored:  # deleted by the trace: until the effects are replayed, the instance's own is still in front
+        if (
+            name in self.stored
+        ):  # deleted by the trace: until the effects are replayed, the instance's own is still in front
             return AttrSource(TypeSource(self.source), name)
         return AttrSource(self.source, name)
 

@@ -41,12 +41,13 @@ def _first_miss(*frame: Any) -> Any:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        from .on_miss import on_miss, on_rerun
+        from .misses import rerun_succeeded
+        from .on_miss import on_miss
     finally:
         if collecting:
             gc.enable()
     set_convert_frame(on_miss)
-    set_rerun_callback(on_rerun)
+    set_rerun_callback(rerun_succeeded)
     return on_miss(*frame)
 
 

@@ -64,7 +64,13 @@ def recompiles(frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: O
         event = events.Recompile(f"{about.frame_id}/{about.compiles}", frame.where, rows)
         events.emit(event)
         if told is not None:
-            told(event)
+            try:
+                told(event)
+            except Exception as error:  # the user's own callback: the program goes on
+                warn(
+                    frame.where,
+                    f"guard_fail_fn raised {type(error).__name__}: {error}; the compilation goes on",
+                )
     if config.error_on_recompile:
         reasons = "; ".join(f.message() for _, f in failures) or "its entries are for other options"
         raise RecompileError(

@@ -10,7 +10,6 @@ from .cache import OptimizeContext
 from .compile_frame import FrameInput
 from .convert_frame import convert_frame
 from .guards.check_fn import flat_names
-from .misses import rerun_succeeded
 from .sources import FrameValues
 
 
@@ -30,6 +29,3 @@ def on_miss(
         convert = ctx.convert = convert_frame(ctx.backend, one_graph=ctx.nopython)
     values = FrameValues(dict(zip(flat_names(code), args)), globals_, builtins, closure, code.co_freevars)
     return convert(FrameInput(code, values), ctx)
-
-
-on_rerun = rerun_succeeded

@@ -300,6 +300,16 @@ def test_guard_fail_fn_is_told():
     assert told[0].failures[0][1] == "n == 1"
 
 
+def test_guard_fail_fn_that_raises_is_told_and_the_program_goes_on():
+    def fails(event):
+        raise ValueError("no")
+
+    f = minidynamo.optimize("eager", guard_fail_fn=fails)(lambda x, n: x + n)
+    f(X, 1)
+    with pytest.warns(minidynamo.exc.MinidynamoWarning, match="guard_fail_fn raised ValueError: no"):
+        assert torch.equal(f(X, 2), X + 2)
+
+
 # --- nopython ----------------------------------------------------------------------------------------------------------
 
 

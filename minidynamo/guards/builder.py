@@ -216,6 +216,13 @@ class GuardBuilder:
         (other,) = guard.args
         self.emit(guard, "NO_ALIAS", guard.origin, other, expected=f"not the object of {other.describe()}")
 
+    def DISTINCT(self, guard: Guard) -> None:
+        """The places of args[0] hold different objects, and none that a place of args[1] holds; the origin is the first
+        of args[0]. For many places at once: the text grows with their number, not with its square."""
+        own, others = guard.args
+        words = f"{len(own)} different objects" + ("" if not others else f", none of {len(others)} others")
+        self.emit(guard, "DISTINCT", guard.origin, Sources(own), Sources(others), expected=words)
+
     # -------------------------------------------------------------------------------------------- constants
 
     def EQUALS_MATCH(self, guard: Guard) -> None:

@@ -129,6 +129,16 @@ def _other(row: GuardRow, value: object, frame: FrameValues) -> str:
     return f"another object than {other.describe()}" if row.kind == "DUPLICATE_INPUT" else "the same object"
 
 
+def _shared(row: GuardRow, value: object, frame: FrameValues) -> str:
+    own, others = (tuple(source.read(frame) for source in part.items) for part in row.literals)
+    found = py_leaves.shared_with(own, others)
+    if found is None:
+        return "different objects"
+    position, before = found
+    everywhere = row.literals[1].items + row.literals[0].items
+    return f"one object at {everywhere[before].describe()} and {row.literals[0].items[position].describe()}"
+
+
 def _same_type(row: GuardRow, value: object, frame: FrameValues) -> str:
     return f"another {type_name(type(value))}"
 
@@ -162,6 +172,7 @@ _ACTUAL: dict[str, Callable[[GuardRow, Any, FrameValues], str]] = {
     "NAME_MATCH": _name,
     "DUPLICATE_INPUT": _other,
     "NO_ALIAS": _other,
+    "DISTINCT": _shared,
     "ID_MATCH": _same_type,
     "FUNCTION_MATCH": _function,
     "GLOBAL_STATE": _state,

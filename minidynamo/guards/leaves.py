@@ -64,6 +64,7 @@ _PYTHON: dict[str, Any] = {
     "___max": max,
     "___min": min,
     "___check_storages": py_leaves.check_storages,
+    "___distinct": py_leaves.distinct,
     **CONSTRUCTORS,
 }
 _TORCH_CONSTANTS = SimpleNamespace(

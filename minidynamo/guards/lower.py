@@ -114,6 +114,7 @@ _CHECKS = {
     "CONSTANT_MATCH": "CHECK_IS_CONST",
     "DUPLICATE_INPUT": "CHECK_IS",
     "NO_ALIAS": "CHECK_IS_NOT",
+    "DISTINCT": "CHECK_DISTINCT",
     "EQUALS_MATCH": "CHECK_EQUAL",
     "SAME_MATCH": "CHECK_SAME",
     "LENGTH": "CHECK_LENGTH",
@@ -164,6 +165,9 @@ class _Lowerer:
         source = self.load(row.path) if OPS[name].input == "REG" else -1
         if OPS[name].operand == "SPEC":
             self.add(name, source, row.literals)
+        elif OPS[name].operand == "REGS":
+            own, others = row.literals
+            self.add(name, source, (len(own.items), *map(self.load, own.items + others.items)))
         elif OPS[name].operand == "REG":
             self.add(name, source, self.load(row.literals[0]))
         else:

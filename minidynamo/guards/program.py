@@ -83,6 +83,7 @@ _FRAME_OPS: dict[str, Callable[[_Machine, Any], Any]] = {
     "LOAD_CLOSURE": lambda m, index: m.closure[index].cell_contents,
     "CHECK_STATE": lambda m, spec: py_leaves.check_global_state(*spec),
     "CHECK_NO_GLOBAL": lambda m, name: name not in m.globals,
+    "CHECK_DISTINCT": lambda m, registers: _distinct(m, registers),
     "CHECK_PY": lambda m, text: eval(text, m.scope()),
 }
 # Instruction -> f(one register, the other).
@@ -90,6 +91,14 @@ _PAIR_OPS: dict[str, Run] = {
     "CHECK_IS": lambda value, other: value is other,
     "CHECK_IS_NOT": lambda value, other: value is not other,
 }
+
+
+def _distinct(machine: _Machine, operand: tuple[int, ...]) -> bool:
+    count, *registers = operand
+    values = tuple(machine.registers[register] for register in registers)
+    return py_leaves.distinct(values[:count], values[count:])
+
+
 _NAMES = {op.opcode: op.name for op in OPS.values()}
 
 

@@ -238,6 +238,22 @@ def storage_layout(tensors: tuple[Any, ...]) -> tuple[tuple[int, int], ...]:
     return tuple(out)
 
 
+def distinct(own: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    """The objects of `own` are different from each other and from those of `others`, which may repeat."""
+    return shared_with(own, others) is None
+
+
+def shared_with(own: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[int, int] | None:
+    """The first object of `own` that is met twice: its position, and where it was met before, counting through
+    `(*others, *own)`. None when all differ."""
+    seen = {id(value): position for position, value in enumerate(others)}
+    for position, value in enumerate(own):
+        before = seen.setdefault(id(value), len(others) + position)
+        if before != len(others) + position:
+            return position, before
+    return None
+
+
 def check_storages(tensors: tuple[Any, ...], expected: tuple[tuple[int, int], ...]) -> bool:
     """The tensors share storages, at the same distances, exactly as recorded."""
     return storage_layout(tensors) == expected

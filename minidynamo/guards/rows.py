@@ -19,7 +19,7 @@ class Sources:
     items: tuple[Source, ...]
 
     def name(self) -> str:
-        return f"({', '.join(source.name() for source in self.items)},)"
+        return f"({', '.join(source.name() for source in self.items)},)" if self.items else "()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,9 @@ KINDS: dict[str, Kind] = {
     "CONSTANT_MATCH": _kind("{path} is {0}", 1, "the same singleton", holes="l"),
     "DUPLICATE_INPUT": _kind("{path} is {0}", 1, "two places hold one object", holes="s"),
     "NO_ALIAS": _kind("{path} is not {0}", 1, "two places hold different objects", holes="s"),
+    "DISTINCT": _kind(
+        "___distinct({0}, {1})", 8, "many places hold different objects, and none of the others'", holes="tt"
+    ),
     "FUNCTION_MATCH": _kind(
         "___check_code_id({path}, {0})", 2, "a Python function with the same code", holes="l"
     ),

@@ -138,6 +138,13 @@ class Trace:
         """The trace took it that two sources hold different objects."""
         self.install(make_guard(left, GuardBuilder.NO_ALIAS, right))
 
+    def guard_apart(self, own: list[Source], others: list[Source]) -> None:
+        """The sources of `own` hold different objects, and none that one of `others` holds."""
+        if own and len(own) + len(others) > 2:
+            self.install(make_guard(own[0], GuardBuilder.DISTINCT, tuple(own), tuple(others)))
+        elif own and (len(own) == 2 or others):
+            self.guard_distinct(own[0], (*own, *others)[1])
+
     def use_globals(self, tx: Any, names: dict[str, Any], stores: bool) -> None:
         """A function's globals are read or written by name. Breaks the graph when the trace knows them as a dict too, and one of the
         two ways changes them."""
@@ -154,13 +161,15 @@ class Trace:
     def guard_changed(self) -> None:
         """Decision 6: an object that the trace changed is no other object of its type that the trace looked at, nor the globals of
         a function that it executed."""
-        done: set[int] = set()
+        alike: dict[type, tuple[list[Source], list[Source]]] = {}
         for changed in self.changed.values():
-            done.add(id(changed))
             assert changed.source is not None
-            for other in self._by_object.values():
-                if id(other) not in done and other.source and other.python_type() is changed.python_type():
-                    self.guard_distinct(changed.source, other.source)
+            alike.setdefault(changed.python_type(), ([], []))[0].append(changed.source)
+        for other in self._by_object.values() if alike else ():
+            if other.source and other.python_type() in alike and id(other) not in self.changed:
+                alike[other.python_type()][1].append(other.source)
+        for own, others in alike.values():
+            self.guard_apart(own, others)
         dicts = [t.source for t in self._by_object.values() if t.python_type() is dict and t.source]
         changed_dicts = {t.source for t in self.changed.values() if t.python_type() is dict and t.source}
         written = {self.namespaces[names] for names, _ in self.globals_written}
@@ -174,17 +183,13 @@ class Trace:
     def guard_mutated(self) -> None:
         """Decision 6: an input that the graph changes in place is no other input. To be called when the trace has ended: inputs that
         were met after the change count too. (Inputs whose guarded metadata differ are never one object.)"""
-        alike: dict[Any, list[Source]] = {}
-        for tensor in self._by_object.values():
+        alike: dict[Any, tuple[list[Source], list[Source]]] = {}
+        for tensor in self._by_object.values() if self.mutated else ():
             if isinstance(tensor, TensorVariable) and tensor.source is not None:
-                alike.setdefault(_guarded(tensor.meta), []).append(tensor.source)
-        for sources in alike.values():
-            for index, source in enumerate(sources):
-                for other in sources[index + 1 :]:
-                    if source in self.mutated:
-                        self.guard_distinct(source, other)
-                    elif other in self.mutated:
-                        self.guard_distinct(other, source)
+                own, others = alike.setdefault(_guarded(tensor.meta), ([], []))
+                (own if tensor.source in self.mutated else others).append(tensor.source)
+        for own, others in alike.values():
+            self.guard_apart(own, others)
 
     def first_line(self) -> int:
         """The user's line of the first operator, where the compiled graph is said to run."""

@@ -228,6 +228,20 @@ def test_aliasing_both_ways(build):
     assert different.run(frame) and not different.run(with_(frame, y=a))
 
 
+def test_many_different_objects_are_one_row(build):
+    a, b, c = [1], [1], [1]
+    check, frame, _ = build(
+        fn,
+        [make_guard(X, B.DISTINCT, (X, ItemSource(Y, 0)), (ItemSource(Y, 1), ItemSource(Y, 2)))],
+        x=a,
+        y=(b, c, c),
+    )
+    assert check.parts[-1] == "___distinct((x, y[0],), (y[1], y[2],))"
+    assert check.run(frame) and check.run(with_(frame, y=(c, b, b)))
+    for together in ((a, c, c), (b, a, c), (b, c, a), (b, b, c), (b, c, b)):
+        assert not check.run(with_(frame, y=together))
+
+
 def test_storage_layout(build):
     base = torch.arange(10.0)
     check, frame, _ = build(fn, [guard(B.STORAGE_LAYOUT, Y)], x=base[0:4], y=base[2:6])

@@ -207,6 +207,15 @@ def test_aliases_are_told_by_both_places(build):
     assert message == "argument x: expected not the object of argument n, found the same object"
 
 
+def test_the_first_object_that_is_met_twice_is_told(build):
+    a, b = [1], [2]
+    check, frame, _ = build(fn, [make_guard(X, B.DISTINCT, (X, N), ())], x=a, n=b)
+    message = explain_failure(check, changed(frame, n=a)).message()
+    assert (
+        message == "argument x: expected 2 different objects, found one object at argument x and argument n"
+    )
+
+
 def test_state_is_told_in_words(build):
     check, frame, _ = build(fn, [make_guard(StateSource(), B.GRAD_MODE)], x=1)
     with torch.no_grad():

@@ -84,7 +84,7 @@ def values(rnd):
     mapping[KEY if pick([1, 1, 0]) else Key()] = 1
     fn = pick([default, default, other_default])
     x = pick([box, box, box, 5])
-    z = pick([torch.zeros(2, 3)] * 3 + [torch.zeros(3, 3), torch.zeros(2, 3).double(), None])
+    z = pick([torch.zeros(2, 3)] * 6 + [torch.zeros(3, 3), torch.zeros(2, 3).double(), None, box])
     return {"x": x, "y": (mapping, fn, closed(pick([1, 1, 2])), pick([len, len, max])), "z": z}
 
 
@@ -121,7 +121,8 @@ GUARDS = [
     make_guard(CellSource(item(2), 0), B.EQUALS_MATCH),
     make_guard(item(3), B.BUILTIN_MATCH),
     make_guard(item(3), B.NAME_MATCH),
-    make_guard(X, B.NO_ALIAS, Y),
+    make_guard(X, B.NO_ALIAS, LocalSource("z")),
+    make_guard(X, B.DISTINCT, (X, item(0)), (Y, LocalSource("z"))),
     make_guard(LocalSource("z"), B.TENSOR_MATCH),
     make_guard(SizeSource(LocalSource("z"), 0), B.SHAPE_ENV, "{0} < 5", SizeSource(LocalSource("z"), 0)),
 ]
@@ -140,7 +141,7 @@ def test_text_and_program_agree_on_random_values(build, frame):
     made.append(build(fn, GUARDS, **RECORDED)[0])
     programs = [lower(check.rows, check.names) for check in made]
     verdicts = [set() for _ in made]
-    for _ in range(150):
+    for _ in range(200):
         candidate = frame(outer(rnd.choice([7, 7, 8])), **values(rnd))
         for check, program, seen in zip(made, programs, verdicts, strict=True):
             verdict = check.run(candidate)
@@ -214,7 +215,7 @@ def test_the_table_and_the_reference_machine_have_the_same_instructions():
     assert sorted(implemented) == sorted(names)
     for op in OPS.values():
         assert op.input in ("REG", "NONE") and (op.input == "REG") == (op.name not in machine._FRAME_OPS)
-        assert op.operand in ("INDEX", "STR", "PTR", "CONST", "REG", "SPEC", "TEXT", "NONE")
+        assert op.operand in ("INDEX", "STR", "PTR", "CONST", "REG", "SPEC", "TEXT", "REGS", "NONE")
         assert op.doc
 
 

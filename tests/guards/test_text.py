@@ -73,6 +73,8 @@ def test_equal_rows_have_equal_hashes(name, key):
         (GuardRow("SAME_MATCH", X, (-0.0,)), "___same(x, -0.0)"),
         (GuardRow("DUPLICATE_INPUT", X, (Y,)), "x is y"),
         (GuardRow("NO_ALIAS", X, (Y,)), "x is not y"),
+        (GuardRow("DISTINCT", X, (Sources((X,)), Sources((Y, X)))), "___distinct((x,), (y, x,))"),
+        (GuardRow("DISTINCT", X, (Sources((X, Y)), Sources(()))), "___distinct((x, y,), ())"),
         (GuardRow("GLOBAL_ABSENT", GlobalsSource(), ("len",)), "'len' not in ___globals"),
         (GuardRow("DICT_CONTAINS", X, ("k",)), "'k' in x"),
         (GuardRow("DICT_NOT_CONTAINS", X, (Ref(7),)), "___ref[7] not in x"),

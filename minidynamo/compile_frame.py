@@ -16,6 +16,7 @@ from .cache import EntryHandle, Validity
 from .events import Where
 from .exc import BackendCompilerFailed
 from .first_run import compare_first_run
+from .graph.output_graph import GraphInput
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
 from .guards.program import both
@@ -193,7 +194,7 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
             output.owned,
             isinstance(capture.exit, Break),
             output.rerunnable,
-            record(inp, opts, capture, output, check, time.perf_counter() - stages.begin),
+            record(inp, opts, capture, output, check, time.perf_counter() - stages.begin, code, validity),
             output.direct,
         )
     finally:
@@ -201,7 +202,14 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
 
 
 def record(
-    inp: FrameInput, opts: Options, capture: Capture, output: Output, check: CheckFn, seconds: float
+    inp: FrameInput,
+    opts: Options,
+    capture: Capture,
+    output: Output,
+    check: CheckFn,
+    seconds: float,
+    code: types.CodeType,
+    validity: Validity,
 ) -> Record:
     """The report's view of a compilation; its event goes out here."""
     end = capture.exit
@@ -239,6 +247,22 @@ def record(
                 made.exit,
                 seconds,
                 made.backend,
+                tuple(f"{row.path.describe()}: {check.expected.get(row, row.kind)}" for row in check.rows),
+                events.Made(
+                    inp.code,
+                    code,
+                    None if capture.graph is None else capture.graph.module,
+                    () if capture.graph is None else tuple(map(input_text, capture.graph.inputs)),
+                    validity,
+                ),
             )
         )
     return made
+
+
+def input_text(given: GraphInput) -> tuple[str, str, str]:
+    """(name, where it comes from, Python text that makes a tensor with the same metadata)."""
+    example = given.example
+    made = f"torch.empty_strided({tuple(example.shape)}, {tuple(example.stride())}, dtype={example.dtype}"
+    made += f", device={str(example.device)!r}, requires_grad={example.requires_grad})"
+    return given.name, given.source.describe(), made

@@ -13,7 +13,7 @@ from .cache import SKIP, SKIP_SUBTREE, OptimizeContext, cache_entries
 from .compile_frame import FrameInput, GuardedCode, Options, compile_frame
 from .exc import BackendCompilerFailed, InternalError, RecompileError, Unsupported
 from .guards.check_fn import flat_names
-from .misses import limit_reached, recompiles, seen, warn
+from .misses import limit_reached, other_options, recompiles, seen, warn
 from .pycode.module_call import is_module_call
 from .reasons import BACKEND_FAILED, SKIP_ARGUMENT, SKIP_INTERNAL, Why, unsupported_error, why
 from .rules.trace_rules import frame_policy, library_of
@@ -50,10 +50,16 @@ def convert_frame_assert(
         for name in flat_names(frame.code):
             check_local_name(name)
         about = seen(frame.code)
-        others = [e for e in cache_entries(frame.code) if e.key is ctx.key]
+        entries = cache_entries(frame.code)
+        others = [e for e in entries if e.key is ctx.key]
+        full = sum(e.owner_ctx_id == id(ctx) for e in others) >= config.cache_size_limit
+        if full and id(ctx) in about.warned:
+            return PLAIN_BELOW
         if others:
             recompiles(frame, about, others, ctx)
-        if sum(e.owner_ctx_id == id(ctx) for e in others) >= config.cache_size_limit:
+        elif entries:
+            other_options(frame, about, entries, ctx)
+        if full:
             limit_reached(frame, about, ctx)
             return PLAIN_BELOW
         compile_id = f"{about.frame_id}/{about.compiles}"

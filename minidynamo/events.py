@@ -1,6 +1,7 @@
 """One frozen event per stage, handed to whoever listens. Reports and logs are made from events alone.
 
-An event holds text and numbers, never a user's object. With nobody listening an event costs one test.
+An event holds text and numbers, never a user's object. (`Compiled.made` lends the code objects and the graph for the time of the
+call.) With nobody listening an event costs one test.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,23 @@ class StageDone:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """What a compilation was made from and gave; a listener takes text from it and lets go.
+
+    before, after: the code objects; graph: the FX graph module or None; inputs: a line of metadata per graph input;
+    counter: has `hits`, counted in C, and outlives the entry
+    """
+
+    before: Any
+    after: Any
+    graph: Any
+    inputs: tuple[
+        tuple[str, str, str], ...
+    ]  # (name, where it comes from, Python text that makes one like it)
+    counter: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Compiled:
     """A frame was compiled to one cache entry. `graph`, `guards` and `output` (the new code, as Python-like statements) are
     text; `graph` is empty when nothing was captured."""
@@ -48,6 +67,8 @@ class Compiled:
     exit: str
     seconds: float
     backend: str
+    meanings: tuple[str, ...] = ()  # per guard, in the user's words
+    made: Made | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +94,46 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class GuardFailure:
+    """One guard that does not hold, as text.
+
+    kind: the guard's kind (a row of `KINDS`; "VALID": an object died; "OPTIONS": other backend or options)
+    part: the guard's text; path: the text of the guarded place; name: as the program spells it
+    root: argument, global, closure, default, state or other; root_name: its name; member: (attr|item|name, which)
+    expected, actual: short, metadata only for tensors; type, actual_type: of constants, "" where not known
+    user: the line that made the guard necessary; owner: "module" when the place belongs to an nn.Module
+    """
+
+    kind: str
+    part: str
+    path: str
+    name: str
+    root: str
+    root_name: str
+    member: tuple[str, str]
+    expected: str
+    actual: str
+    type: str = ""
+    actual_type: str = ""
+    user: Where | None = None
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Recompile:
-    """All entries of a frame failed. One line per entry: the first failing guard, expected and actual."""
+    """All entries of a frame failed. One line per entry: the first failing guard, expected and actual. With somebody listening
+    also every failure against the closest entry; `parameters` are the frame's (`positional` of them by position; those of `forward` for
+    the call of a module), for finding what the caller passed."""
 
     compile_id: str
     where: Where
     failures: tuple[tuple[str, str, str, str], ...]  # (entry, guard text, expected, actual)
+    closest: str = ""
+    causes: tuple[GuardFailure, ...] = ()
+    parameters: tuple[str, ...] = ()
+    positional: int = 0
+    resume: bool = False
+    module_call: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +144,7 @@ class LimitHit:
     limit: int
     guard: str
     values: tuple[str, ...]
+    causes: tuple[GuardFailure, ...] = ()
 
 
 Event = StageDone | Compiled | GraphBreak | Skipped | Recompile | LimitHit

@@ -6,14 +6,18 @@ import itertools
 import types
 import warnings
 from dataclasses import dataclass, field
+from typing import Any
 
 from . import config, events
 from .cache import CacheEntry, OptimizeContext
 from .compile_frame import FrameInput
 from .events import Where
 from .exc import MinidynamoWarning, RecompileError
-from .guards.diagnose import Failure, explain_failure
+from .guards.check_fn import flat_names
+from .guards.diagnose import Failure, explain_failure, explain_failures
 from .pycode.identity import IdentityCache
+from .pycode.module_call import is_module_call
+from .pycode.resume import is_resume_code
 from .reasons import LIMIT_HIT, RERUN, why
 from .translate.reloads import load_failed
 
@@ -29,6 +33,7 @@ class Seen:
     fruitless: int = 0
     warned: set[int] = field(default_factory=set)
     failures: list[Failure] = field(default_factory=list)
+    causes: tuple[events.GuardFailure, ...] = ()  # the newest, with somebody listening
 
 
 _seen: IdentityCache[Seen] = IdentityCache()
@@ -61,7 +66,15 @@ def recompiles(frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: O
     told = getattr(ctx, "guard_fail_fn", None)
     if told is not None or events.listening():
         rows = tuple((name, f.part, f.expected, f.actual) for name, f in failures)
-        event = events.Recompile(f"{about.frame_id}/{about.compiles}", frame.where, rows)
+        closest, about.causes = closest_entry(frame, entries) if events.listening() else ("", ())
+        event = events.Recompile(
+            f"{about.frame_id}/{about.compiles}",
+            frame.where,
+            rows,
+            closest,
+            about.causes,
+            *signature(frame),
+        )
         events.emit(event)
         if told is not None:
             try:
@@ -79,6 +92,53 @@ def recompiles(frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: O
         )
 
 
+def signature(frame: FrameInput) -> tuple[tuple[str, ...], int, bool, bool]:
+    """(parameters, how many are positional, resume function, call of a module), as `events.Recompile` takes them."""
+    code, called = frame.code, is_module_call(frame.code)
+    if called:
+        forward = getattr(type(frame.values.locals["self"]), "forward", None)
+        code = getattr(forward, "__code__", code)
+    return flat_names(code), code.co_argcount, is_resume_code(code), called
+
+
+def closest_entry(
+    frame: FrameInput, entries: list[CacheEntry]
+) -> tuple[str, tuple[events.GuardFailure, ...]]:
+    """The entry with the fewest failing guards (the newest among equals), and those failures."""
+    found = [
+        (e.guarded.compile_id, explain_failures(e.guarded.check, frame.values)) for e in reversed(entries)
+    ]
+    return min((row for row in found if row[1]), key=lambda row: len(row[1]), default=("", ()))
+
+
+def other_options(frame: FrameInput, about: Seen, others: list[CacheEntry], ctx: OptimizeContext) -> None:
+    """The frame has entries, all of them for another backend or other options."""
+    if not events.listening():
+        return
+    newest = others[-1]
+    old, new = newest.guarded.backend, ctx.backend.name
+    if old == new:
+        old, new = (f"{name} ({_options(key)})" for name, key in ((old, newest.key), (new, ctx.key)))
+    cause = events.GuardFailure(
+        "OPTIONS", "", "", "backend", "other", "", ("name", ""), old, new if old != new else f"another {new}"
+    )
+    events.emit(
+        events.Recompile(
+            f"{about.frame_id}/{about.compiles}",
+            frame.where,
+            (),
+            newest.guarded.compile_id,
+            (cause,),
+            *signature(frame),
+        )
+    )
+
+
+def _options(key: Any) -> str:
+    parts = [f"{name}={value!r}" for name, value in key.options]
+    return ", ".join(parts if key.dynamic is None else [f"dynamic={key.dynamic}", *parts]) or "no options"
+
+
 def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext) -> None:
     """Decision 26: entries are still tried; a miss runs plain Python and its callees are not compiled. Told once."""
     if id(ctx) in about.warned:
@@ -89,7 +149,7 @@ def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext) -> None:
     values = tuple(dict.fromkeys([*(f.expected for f in same), *(f.actual for f in same)]))
     guard = last.part if last is not None else "(none: entries for other options)"
     if events.listening():
-        events.emit(events.LimitHit(frame.where, config.cache_size_limit, guard, values))
+        events.emit(events.LimitHit(frame.where, config.cache_size_limit, guard, values, about.causes))
     kept = f"{last.where} kept changing: {', '.join(values)}" if last is not None else "no entry fits"
     warn(
         frame.where,

@@ -1,4 +1,4 @@
-"""Why a graph broke (MD2xx) or a frame was not compiled (MD3xx): one row per reason.
+"""Why a frame was compiled again (MD1xx), a graph broke (MD2xx) or a frame was not compiled (MD3xx): one row per reason.
 
 A reason is data: `unsupported(REASON, name=...)` fills the template. `minidynamo explain MD201` prints a row.
 """
@@ -75,6 +75,79 @@ def unsupported_error(function: str, reason: Why, where: Where) -> Unsupported:
     return error
 
 
+# --- MD1xx: recompilations ---------------------------------------------------------------------------------------
+SIZE_CHANGED = _row(
+    "SIZE_CHANGED",
+    "MD101",
+    "the size of a tensor changed",
+    "keep the size constant: pad to the largest one, or leave out the last short batch (drop_last=True)",
+)
+STRIDE_CHANGED = _row(
+    "STRIDE_CHANGED", "MD102", "the strides of a tensor changed", "pass it contiguous: x.contiguous()"
+)
+DTYPE_CHANGED = _row(
+    "DTYPE_CHANGED",
+    "MD103",
+    "the dtype or device of a tensor changed",
+    "cast it where it is passed: x.to(...)",
+)
+GRAD_CHANGED = _row(
+    "GRAD_CHANGED",
+    "MD104",
+    "requires_grad of a tensor or the grad mode changed",
+    "call it in one grad mode, with tensors that agree in requires_grad",
+)
+INT_CHANGED = _row(
+    "INT_CHANGED",
+    "MD105",
+    "an int (or other constant) argument varies",
+    "pass a tensor; two values that come back are harmless",
+)
+FLOAT_CHANGED = _row("FLOAT_CHANGED", "MD106", "a float argument varies", "pass a tensor")
+STATE_CHANGED = _row(
+    "STATE_CHANGED",
+    "MD107",
+    "a global, closure variable, default or attribute varies",
+    "keep it in a tensor (a buffer, in a module), or pass it as an argument",
+)
+FUNCTION_CHANGED = _row(
+    "FUNCTION_CHANGED",
+    "MD108",
+    "another function, or another object that is compared by identity, in each call",
+    "make it once, outside of the loop",
+)
+TYPE_CHANGED = _row("TYPE_CHANGED", "MD109", "the type of a value changed", "convert it where it is passed")
+STRUCTURE_CHANGED = _row(
+    "STRUCTURE_CHANGED",
+    "MD110",
+    "the length, keys, elements or attributes of a container changed",
+    "pass only what is used, or stack it into one tensor",
+)
+ALIASING_CHANGED = _row(
+    "ALIASING_CHANGED",
+    "MD111",
+    "two places hold one object where they held two, or the other way round",
+    "pass a copy: x.clone()",
+)
+TORCH_STATE_CHANGED = _row(
+    "TORCH_STATE_CHANGED",
+    "MD112",
+    "autocast, the default dtype, determinism or another mode of torch changed",
+    "call it in one mode",
+)
+# (MD115 is LIMIT_HIT, below.)
+OPTIONS_CHANGED = _row(
+    "OPTIONS_CHANGED",
+    "MD116",
+    "the same function is compiled for another backend or other options",
+    "call optimize once, with one backend object, and keep the result",
+)
+OBJECT_DIED = _row(
+    "OBJECT_DIED",
+    "MD117",
+    "an object that an entry relies on died",
+    "keep the object alive: make it once, outside of the function that uses it",
+)
 # --- MD2xx: graph breaks -----------------------------------------------------------------------------------------
 TENSOR_BRANCH = _row(
     "TENSOR_BRANCH",

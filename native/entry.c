@@ -261,6 +261,12 @@ static PyObject *get_owner_id(PyObject *op, void *Py_UNUSED(closure))
     return id;
 }
 
+static PyObject *get_hits(PyObject *op, void *Py_UNUSED(closure))
+{
+    MdEntry *self = (MdEntry *)op;
+    return PyLong_FromUnsignedLongLong(self->validity != NULL ? self->validity->hits : 0);
+}
+
 static PyObject *entry_repr(PyObject *op)
 {
     MdEntry *self = (MdEntry *)op;
@@ -268,14 +274,13 @@ static PyObject *entry_repr(PyObject *op)
         return PyUnicode_FromString("<CacheEntry, dead>");
     }
     return PyUnicode_FromFormat("<CacheEntry of %U line %d, %llu hit(s)%s>", self->code->co_qualname,
-                                self->code->co_firstlineno, (unsigned long long)self->hits,
+                                self->code->co_firstlineno, (unsigned long long)self->validity->hits,
                                 self->state == NULL ? ", dropped" : "");
 }
 
 static PyMemberDef entry_members[] = {
     {"check_fn", T_OBJECT, offsetof(MdEntry, check_fn), READONLY, "check_fn(*flat args, globals, closure | None)"},
     {"code", T_OBJECT, offsetof(MdEntry, code), READONLY, "the code that runs on a hit"},
-    {"hits", T_ULONGLONG, offsetof(MdEntry, hits), READONLY, "how often it ran, its first run not counted"},
     {"has_break", T_BOOL, offsetof(MdEntry, has_break), READONLY, "the code leaves the graph before it returns"},
     {"rerunnable", T_BOOL, offsetof(MdEntry, rerunnable), READONLY, "a failed graph call is run again in plain Python"},
     {"handles", T_OBJECT, offsetof(MdEntry, handles), READONLY, "its EntryHandle objects"},
@@ -290,6 +295,7 @@ static PyGetSetDef entry_getset[] = {
     {"original_code", get_original_code, NULL, "the code object it serves; None once the entry is out", NULL},
     {"key", get_key, NULL, "the CompileKey that owns it; None once the entry is out", NULL},
     {"next", get_next, NULL, "the next entry of the same code object", NULL},
+    {"hits", get_hits, NULL, "how often it ran, its first run not counted", NULL},
     {"valid", get_valid, set_valid, "it is in the cache and nothing has declared it dead", NULL},
     {"direct", get_direct, NULL, "(handle, inputs, recipe) if C calls the graph and builds the result; None", NULL},
     {"owner_ctx_id", get_owner_id, NULL, "id() of the OptimizeContext that made it; 0 if that is gone", NULL},

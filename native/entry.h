@@ -18,10 +18,12 @@ typedef struct MdKey MdKey;
 typedef struct MdCodeState MdCodeState;
 typedef struct MdDirect MdDirect;
 
-/* Validity: one flag, read as a byte, shared by a check function and whatever may declare its entry dead. */
+/* Validity: one flag, read as a byte, shared by a check function and whatever may declare its entry dead; and the number of
+ * hits, which a recording reads when the entry is gone. */
 typedef struct {
     PyObject_HEAD
     char valid;
+    uint64_t hits;
     PyObject *weakrefs;
 } MdValidity;
 
@@ -53,7 +55,6 @@ struct MdEntry {
     MdKey *key; /* borrowed: the owner; NULL once it is out */
     MdEntry *key_next, *key_prev;
     uint64_t serial; /* grows with every entry of the process */
-    uint64_t hits;
     PyObject *check_fn;
     PyCodeObject *code; /* what runs on a hit */
     MdValidity *validity;

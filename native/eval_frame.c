@@ -372,7 +372,7 @@ static PyObject *run_captured(const Call *c, MdContext *context)
         MdEntry *entry;
         switch (find(c, state, context, &entry)) {
         case MD_HIT:
-            entry->hits++;
+            entry->validity->hits++;
             c->t->captures++;
             return run_entry(c, entry);
         case MD_FAILED:

@@ -81,7 +81,7 @@ static PyObject *run_code(const Call *c, MdEntry *entry)
 static PyObject *run_entry(const Call *c, MdEntry *entry, MdFlat *flat)
 {
     MD_COUNT(hits_direct);
-    entry->hits++;
+    entry->validity->hits++;
     c->self->last_hit = entry->serial;
     PyObject *result;
     if (entry->direct != NULL && !md_profiling(c->ts)) {

@@ -41,6 +41,7 @@ static PyMethodDef validity_methods[] = {
 
 static PyMemberDef validity_members[] = {
     {"valid", T_BOOL, offsetof(MdValidity, valid), 0, "False: the entry must not be used"},
+    {"hits", T_ULONGLONG, offsetof(MdValidity, hits), READONLY, "how often its entry ran, the first run not counted"},
     {0},
 };
 
@@ -48,7 +49,7 @@ PyTypeObject MdValidity_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.Validity",
     .tp_basicsize = sizeof(MdValidity),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Validity(): one flag that says whether a cache entry may be used.",
+    .tp_doc = "Validity(): one flag that says whether a cache entry may be used, and how often it was.",
     .tp_new = validity_new,
     .tp_dealloc = validity_dealloc,
     .tp_repr = validity_repr,

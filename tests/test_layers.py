@@ -40,11 +40,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("literals", "static_access", "optimized_module"),
     ("pycode",),
     ("cache",),
+    ("recording",),
     ("events", "reasons", "exc", "config", "markers", "logs"),
     ("_C", "_tensor_guards"),
 )
 DEPTH = {name: depth for depth, layer in enumerate(LAYERS) for name in layer}
-TORCH_FREE = ("pycode", "cache", "events", "reasons", "exc", "config")
+TORCH_FREE = ("pycode", "cache", "recording", "events", "reasons", "exc", "config")
 DYNAMO_ALLOWED: frozenset[str] = frozenset()  # files that may import torch._dynamo, inside functions only
 VERSION_HOMES = ("minidynamo/pycode/versions/", "native/frame_compat.h", "native/openreg/")
 VERSION_CHECK = re.compile(
@@ -269,7 +270,7 @@ def test_pycode_never_imports_the_native_extension():
     wrong = [
         f"{relative(path)}:{line}"
         for path in files()
-        if layer_of(module_name(path)) in ("pycode", "events", "reasons", "exc", "config")
+        if layer_of(module_name(path)) in ("pycode", "recording", "events", "reasons", "exc", "config")
         for module, line in imports_of(path)
         if layer_of(module) == "_C" and module.startswith("minidynamo")
     ]

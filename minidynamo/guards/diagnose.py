@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 
+from minidynamo.events import GuardFailure, Where
 from minidynamo.guards import py_leaves
 from minidynamo.guards.rows import GuardRow
+from minidynamo.guards.spoken import spoken
 from minidynamo.literals import is_literal, literal
 from minidynamo.sources import FrameValues, Source
 from minidynamo.static_access import dict_keys, is_subtype, static_attr, static_len, type_name
@@ -53,22 +55,109 @@ def explain_failure(check: Any, frame: FrameValues) -> Failure | None:
     values = {name: frame.locals[name] for name in check.names if name in frame.locals}
     scope = check.namespace | values | {"___globals": frame.globals, "___closure": frame.closure}
     for row, part in zip(check.rows, check.parts, strict=True):
-        error = None
-        try:
-            if eval(compile(part, check.filename, "eval"), scope):
-                continue
-        except Exception as raised:  # a guard that raises is a failed guard; it is told as such
-            error = _error_text(raised)
-        return Failure(
-            part=part,
-            row=row,
-            where=row.path.describe(),
-            expected=_expected(check, row, frame),
-            actual=_actual(row, frame, error),
-            user=check.users.get(row),
-            error=error,
-        )
+        failure = _failure(check, row, part, scope, frame)
+        if failure is not None:
+            return failure
     return None
+
+
+def explain_failures(check: Any, frame: FrameValues) -> tuple[GuardFailure, ...]:
+    """Every guard of `check` that does not hold on `frame`, as text; consequences of a failed guard (places that are reached through
+    its own, or whose type it tells) are left out: reading them might run code of the user's."""
+    if not check.namespace["___guarded_code"].valid:
+        died = Failure(
+            VALID_TEXT, None, "this entry", "alive", "an object that it relies on died or changed", None
+        )
+        return (_structured(died, frame, None),)
+    values = {name: frame.locals[name] for name in check.names if name in frame.locals}
+    scope = check.namespace | values | {"___globals": frame.globals, "___closure": frame.closure}
+    failed: set[Source] = set()
+    out = []
+    for row, part in zip(check.rows, check.parts, strict=True):
+        paths = row.paths()
+        if failed and any(step in failed for path in paths for step in (path, *path.prefixes())):
+            continue
+        failure = _failure(check, row, part, scope, frame)
+        if failure is not None:
+            failed.update(paths[:1])
+            out.append(_structured(failure, frame, check.users.get(row)))
+    return tuple(out)
+
+
+def _failure(
+    check: Any, row: GuardRow, part: str, scope: dict[str, Any], frame: FrameValues
+) -> Failure | None:
+    error = None
+    try:
+        if eval(compile(part, check.filename, "eval"), scope):
+            return None
+    except Exception as raised:  # a guard that raises is a failed guard; it is told as such
+        error = _error_text(raised)
+    return Failure(
+        part=part,
+        row=row,
+        where=row.path.describe(),
+        expected=_expected(check, row, frame),
+        actual=_actual(row, frame, error),
+        user=check.users.get(row),
+        error=error,
+    )
+
+
+def _structured(failure: Failure, frame: FrameValues, user: tuple[str, int] | None) -> GuardFailure:
+    row = failure.row
+    if row is None:
+        return GuardFailure(
+            "VALID",
+            failure.part,
+            "",
+            failure.where,
+            "other",
+            "",
+            ("name", ""),
+            failure.expected,
+            failure.actual,
+        )
+    said = spoken(row.path, frame)
+    where = Where(user[0], user[1], "") if user is not None else None
+    constant = row.literals[0] if row.literals and row.kind in CONSTANT_KINDS else None
+    return GuardFailure(
+        kind=row.kind,
+        part=failure.part,
+        path=row.path.name(),
+        name=said.text,
+        root=said.root,
+        root_name=said.name,
+        member=said.member,
+        expected=failure.expected,
+        actual=failure.actual,
+        type=type(constant).__name__ if constant is not None else "",
+        actual_type=_type_now(row, frame),
+        user=where,
+        owner="module" if _in_module(row.path, frame) else "",
+    )
+
+
+VALID_TEXT = "___guarded_code.valid"
+CONSTANT_KINDS = ("EQUALS_MATCH", "SAME_MATCH", "CONSTANT_MATCH")
+
+
+def _type_now(row: GuardRow, frame: FrameValues) -> str:
+    try:
+        return type_name(type(row.path.read(frame)))
+    except Exception:  # the place itself is gone
+        return ""
+
+
+def _in_module(path: Source, frame: FrameValues) -> bool:
+    """The place is an attribute of an nn.Module."""
+    for step in path.prefixes()[-2:]:
+        try:
+            if is_subtype(type(step.read(frame)), torch.nn.Module):
+                return True
+        except Exception:  # the place itself is gone
+            return False
+    return False
 
 
 def _expected(check: Any, row: GuardRow, frame: FrameValues) -> str:

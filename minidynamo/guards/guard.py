@@ -40,6 +40,12 @@ class Guard:
         """Adds this guard's rows through the builder of its scope."""
         self.create_fn(local_builder if self.source.is_local() else global_builder, self)
 
+    def needed_by(self, user: tuple[str, int]) -> Guard:
+        """The same guard, made necessary by that line unless a line is known."""
+        if self.user is not None:
+            return self
+        return Guard(self.name, self.source, self.create_fn, self.origin, user, self.args)
+
     def is_nn_module(self) -> bool:
         return self.source.is_nn_module()
 

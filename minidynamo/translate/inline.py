@@ -7,7 +7,7 @@ from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..pycode.lift import lift
 from ..reasons import GENERATOR_CALL, INLINE_DEPTH
-from ..rules.trace_rules import GENERATOR, GENERATOR_LIKE
+from ..rules.trace_rules import GENERATOR, GENERATOR_LIKE, library_of
 from ..sources import AttrSource, CellSource, GlobalsSource, ItemSource, Source
 from ..variables.base import VariableTracker
 from ..variables.functions import Cell, FunctionVariable, InnerFunctionVariable, UserFunctionVariable
@@ -29,6 +29,10 @@ class InliningInstructionTranslator(InstructionTranslatorBase):
 
     def depth(self) -> int:
         return self.caller.depth() + 1
+
+    def user_place(self) -> tuple[str, int]:
+        """Inside of a library the user's line is the one that called it."""
+        return super().user_place() if library_of(self.code) is None else self.caller.user_place()
 
     def started(self) -> bool:
         return self.index > 0

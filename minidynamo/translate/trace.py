@@ -103,7 +103,7 @@ class Trace:
             tx.unsupported(STORE, operation="use", what="a module's globals, one of which was assigned")
         twin = self._by_object.get(id(value))
         if twin is not None and twin.source is not None:
-            self.install(make_guard(source, GuardBuilder.DUPLICATE_INPUT, twin.source))
+            tx.install(make_guard(source, GuardBuilder.DUPLICATE_INPUT, twin.source))
             made = twin
         else:
             made = (wrapper_for(value) or wrap_opaque)(tx, value, source)
@@ -125,7 +125,7 @@ class Trace:
             if known.cell is cell and known.source == source:
                 return known
             if known.cell is cell and known.holder is not None and holder is not None:
-                self.install(make_guard(holder, GuardBuilder.DUPLICATE_INPUT, known.holder))
+                tx.install(make_guard(holder, GuardBuilder.DUPLICATE_INPUT, known.holder))
                 return known
         made = OutsideCell(name, cell, source, holder)
         for known in self.outside_cells:

@@ -138,7 +138,12 @@ class InstructionTranslatorBase:
         return made
 
     def install(self, guard: Guard) -> None:
-        self.trace.install(guard)
+        if guard not in self.trace.guards:
+            self.trace.install(guard.needed_by(self.user_place()))
+
+    def user_place(self) -> tuple[str, int]:
+        """The user's (filename, line) at hand."""
+        return self.code.co_filename, self.ir.line_of(self.current.index) or self.code.co_firstlineno
 
     def guard_global_state(self) -> None:
         self.trace.guard_global_state()

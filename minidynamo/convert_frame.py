@@ -13,9 +13,9 @@ from .cache import SKIP, SKIP_SUBTREE, OptimizeContext, cache_entries
 from .compile_frame import FrameInput, GuardedCode, Options, compile_frame
 from .exc import BackendCompilerFailed, InternalError, RecompileError, Unsupported
 from .guards.check_fn import flat_names
-from .misses import limit_reached, other_options, recompiles, seen, warn
+from .misses import changes_in_rounds, limit_reached, other_options, recompiles, seen, warn
 from .pycode.module_call import is_module_call
-from .reasons import BACKEND_FAILED, SKIP_ARGUMENT, SKIP_INTERNAL, Why, unsupported_error, why
+from .reasons import BACKEND_FAILED, SKIP_ARGUMENT, SKIP_INTERNAL, SKIP_LOOP, Why, unsupported_error, why
 from .rules.trace_rules import frame_policy, library_of
 from .sources import check_local_name
 from .translate.plan import SkipFrame
@@ -57,6 +57,9 @@ def convert_frame_assert(
             return PLAIN_BELOW
         if others:
             recompiles(frame, about, others, ctx)
+            changing = changes_in_rounds(frame.code, about)
+            if changing is not None:
+                return _skip(frame, SkipFrame(why(SKIP_LOOP, guard=changing.part)), one_graph)
         elif entries:
             other_options(frame, about, entries, ctx)
         if full:

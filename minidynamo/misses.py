@@ -19,6 +19,7 @@ from .pycode.identity import IdentityCache
 from .pycode.module_call import is_module_call
 from .pycode.resume import is_resume_code
 from .reasons import LIMIT_HIT, RERUN, why
+from .translate.loops import goes_round
 from .translate.reloads import load_failed
 
 KEPT_FAILURES = 16  # the newest misses of a function, for the limit's warning
@@ -137,6 +138,17 @@ def other_options(frame: FrameInput, about: Seen, others: list[CacheEntry], ctx:
 def _options(key: Any) -> str:
     parts = [f"{name}={value!r}" for name, value in key.options]
     return ", ".join(parts if key.dynamic is None else [f"dynamic={key.dynamic}", *parts]) or "no options"
+
+
+ROUNDS = 2  # recompiles of the body of a loop for one and the same thing before it is left to plain Python
+
+
+def changes_in_rounds(code: types.CodeType, about: Seen) -> Failure | None:
+    """A frame goes on inside a loop, and what it is compiled for changes in each round: the last failure."""
+    last = about.failures[-ROUNDS:]
+    if len(last) < ROUNDS or len({failure.where for failure in last}) > 1 or not goes_round(code):
+        return None
+    return last[-1]
 
 
 def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext) -> None:

@@ -322,17 +322,11 @@ SKIP_REBUILD = _row(
     "after the graph {what} would have to be made again",
     "keep it in a function of its own",
 )
-SKIP_FRAMES = _row(
-    "SKIP_FRAMES",
-    "MD318",
-    "a graph break in a function that looks at its callers' frames",
-    "move sys._getframe, inspect.stack or stacklevel= into a function of its own",
-)
 SKIP_LOOP = _row(
     "SKIP_LOOP",
     "MD314",
-    "the frame goes on inside a loop after a graph break",
-    "mend the break, or move the body of the loop into a function of its own, which is captured",
+    "after a graph break the frame goes on inside a loop, compiled for a value that each round changes ({guard})",
+    "mend the break, or pass that value as a tensor",
 )
 SKIP_MODULE_CALL = _row(
     "SKIP_MODULE_CALL",

@@ -5,6 +5,7 @@
 #include "direct.h"
 #include "evaluator.h"
 #include "stats.h"
+#include "tail.h"
 
 static PyObject *convert_callback; /* convert_frame(context, code, args, globals, builtins, closure) or NULL */
 static PyObject *rerun_callback;   /* rerun(entry, error) or NULL */
@@ -17,6 +18,7 @@ typedef struct {
     MdFrame *frame;
     PyCodeObject *code; /* borrowed from the frame */
     int level;          /* in the chain of evaluators */
+    bool tail;          /* a Tail has called it, and makes the next call too */
 } Call;
 
 static PyObject *run_plain(const Call *c)
@@ -236,6 +238,10 @@ static PyObject *run_entry(const Call *c, MdEntry *entry)
         again_free(&again);
     }
     Py_DECREF((PyObject *)entry);
+    if (md_is_tail(result) && !c->tail) {
+        md_frame_let_go(c->frame);
+        result = md_tail_run(c->ts, c->t, result);
+    }
     return result;
 }
 
@@ -426,6 +432,7 @@ PyObject *md_eval_frame(PyThreadState *ts, MdFrame *f, int throwflag)
     }
     MD_COUNT(frames);
     c.code = md_frame_code(f);
+    c.tail = md_tail_arrived(t, md_frame_func(f));
     if (throwflag || !md_frame_is_fresh(f) || captures_nothing(c.code) || md_tracing(ts)) {
         MD_COUNT(frames_unfit);
         return md_evaluator_next(ts, t, f, throwflag, c.level);

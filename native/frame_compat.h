@@ -267,6 +267,19 @@ static inline void md_frame_discard(PyThreadState *ts, MdFrame *f)
 #endif
 }
 
+/* A frame that has returned lets go of its values. From 3.12 it is gone; in 3.11 it lies there, with all its values, until
+ * the evaluator returns. One whose frame object somebody holds keeps them. */
+static inline void md_frame_let_go(MdFrame *f)
+{
+#if MD_PY312_UP
+    (void)f;
+#else
+    for (int i = 0; f->frame_obj == NULL && i < f->f_code->co_nlocalsplus; i++) {
+        Py_CLEAR(f->localsplus[i]);
+    }
+#endif
+}
+
 /* ---- tracing ---- */
 
 /* True if this thread runs a trace or profile function just now, or a debugger or coverage tool wants to see every

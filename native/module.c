@@ -2,6 +2,7 @@
 #include "eval_frame.h"
 #include "optimized.h"
 #include "stats.h"
+#include "tail.h"
 #include "thread.h"
 
 static PyMethodDef module_methods[] = {
@@ -100,6 +101,7 @@ static int add_types(PyObject *module)
         {"EntryHandle", &MdHandle_Type},
         {"Validity", &MdValidity_Type},
         {"CacheEntry", &MdEntry_Type},
+        {NULL, &MdTail_Type},
         {NULL, &MdSentinel_Type},
         {NULL, &MdThreadWatch_Type},
     };

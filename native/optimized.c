@@ -5,6 +5,7 @@
 #include "direct.h"
 #include "eval_frame.h"
 #include "stats.h"
+#include "tail.h"
 
 /* The arguments of one call and what they are for. */
 typedef struct {
@@ -64,7 +65,13 @@ static PyObject *run_code(const Call *c, MdEntry *entry)
     }
     PyObject *result;
     if (entry->has_break) {
-        result = md_scope_call(c->ts, c->t, (PyObject *)c->self->context, function, c->args, c->nargsf, c->kwnames);
+        MdScope scope;
+        md_scope_enter(c->ts, c->t, &scope, (PyObject *)c->self->context);
+        result = md_call(c->ts, function, c->args, c->nargsf, c->kwnames);
+        if (md_is_tail(result)) {
+            result = md_tail_run(c->ts, c->t, result);
+        }
+        md_scope_leave(c->ts, c->t, &scope);
     }
     else if (MD_UNLIKELY(md_stack_low(c->ts, c->t))) { /* deep recursion: a scope borrows what is needed */
         result = md_scope_call(c->ts, c->t, c->t->active, function, c->args, c->nargsf, c->kwnames);

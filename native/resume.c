@@ -1,7 +1,8 @@
 /* ResumeFunction: a constant of emitted code that runs a continuation as part of the function it continues. */
 #include "optimized.h"
 
-#include "stats.h"
+#include "bind.h"
+#include "tail.h"
 
 typedef struct {
     PyObject_HEAD
@@ -10,9 +11,8 @@ typedef struct {
     PyObject *name;
 } MdResume;
 
-/* Runs the code with globals, builtins and closure of the Python function that is calling. The function object lives
- * for the call only: a constant may not keep a user's closure. The evaluator is installed whenever a context is active,
- * so the frame finds its own cache there. */
+/* Runs the code with globals, builtins and closure of the Python function that is calling: an entry's code leaves the call
+ * to its runner (tail.h). The function object lives for the call only: a constant may not keep a user's closure. */
 static PyObject *resume_vectorcall(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     MdResume *self = (MdResume *)op;
@@ -26,14 +26,14 @@ static PyObject *resume_vectorcall(PyObject *op, PyObject *const *args, size_t n
         return PyErr_Format(PyExc_RuntimeError, "minidynamo: %R needs a closure of %d cell(s), its caller %U has %zd",
                             op, self->code->co_nfreevars, caller->func_qualname, cells);
     }
-    PyObject *made = PyFunction_NewWithQualName((PyObject *)self->code, caller->func_globals, self->code->co_qualname);
+    MdCodeState *state = md_state(md_frame_code(frame));
+    if (MD_LIKELY(state != NULL && state->mark == MD_TRANSFORMED && kwnames == NULL)) {
+        return md_tail_new(caller, self->code, args, PyVectorcall_NARGS(nargsf));
+    }
+    PyObject *made = md_function_like(caller, self->code, false);
     if (made == NULL) {
         return NULL;
     }
-    PyFunctionObject *func = (PyFunctionObject *)made;
-    Py_XSETREF(func->func_builtins, Py_NewRef(caller->func_builtins));
-    func->func_closure = Py_XNewRef(caller->func_closure);
-    MD_COUNT(functions_made);
     PyObject *result = PyObject_Vectorcall(made, args, nargsf, kwnames);
     Py_DECREF(made);
     return result;

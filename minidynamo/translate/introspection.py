@@ -16,21 +16,11 @@ FUNCTIONS = (
     *(sys._getframe, inspect.currentframe, inspect.stack, pdb.set_trace),
 )
 NAMES = frozenset(fn.__name__ for fn in FUNCTIONS)
-WALKERS = frozenset(("_getframe", "currentframe", "stack"))  # these lead to the callers' frames too
 
 
 def may_look(code: types.CodeType) -> bool:
     """Whether `code` names one of them: then no local may be missing after a graph break."""
     return not NAMES.isdisjoint(code.co_names)
-
-
-def counts_frames(code: types.CodeType) -> bool:
-    """Whether `code` may look at its callers' frames, or has others look (`stacklevel=2`): then no frame may come in between, as
-    that of a resume function does."""
-    keywords = (name for constant in code.co_consts if type(constant) is tuple for name in constant)
-    return not WALKERS.isdisjoint(code.co_names) or any(
-        name == "stacklevel" for name in keywords if type(name) is str
-    )
 
 
 def among(tx: Tracing, values: Iterable[VariableTracker]) -> bool:

@@ -22,8 +22,6 @@ from ..reasons import (
     INLINE_BREAK,
     OPERATOR_FAILS,
     SKIP_FIRST,
-    SKIP_FRAMES,
-    SKIP_LOOP,
     SKIP_MODULE_CALL,
     SKIP_NO_TENSORS,
     SKIP_RESERVED,
@@ -44,7 +42,6 @@ from .handlers.control import CONDITIONAL
 from .handlers.stack import SHUFFLES, constant_operand
 from .handlers.table import HANDLERS
 from .inline import inline_call
-from .loops import in_loop
 from .plan import Decision, Plan, RestartAnalysis, SkipFrame
 from .reach import Reached
 from .scope import Scope
@@ -262,8 +259,6 @@ class InstructionTranslator(InstructionTranslatorBase):
             reason = why(SKIP_MODULE_CALL, inner=str(decision.reason))
             inner = decision.reason.inner or decision.reason
             raise SkipFrame(dataclasses.replace(reason, inner=inner), decision.cause, mark=False)
-        if introspection.counts_frames(self.code):
-            raise SkipFrame(why(SKIP_FRAMES), decision.cause, self.trace.always())
         if not self.worthwhile(plain):
             raise SkipFrame(why(SKIP_FIRST, inner=str(decision.reason)), decision.cause, self.trace.always())
         return Break(
@@ -299,15 +294,6 @@ def refuse(code: types.CodeType, ir: CodeIR) -> None:
         reserved = [name for name in slot_names(code) if name.startswith("___")]
         if reserved:
             raise SkipFrame(why(SKIP_RESERVED, name=reserved[0]))
-    elif in_loop(ir, resumed_at(ir)):
-        raise SkipFrame(why(SKIP_LOOP))
-
-
-def resumed_at(ir: CodeIR) -> int:
-    """Where the prologue of a resume code jumps to: it ends with its only jump."""
-    jump = next(inst for inst in ir.instructions if inst.opname == "JUMP")
-    assert jump.target is not None
-    return jump.target.index
 
 
 def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Decision] = NOTHING) -> Capture:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from minidynamo import compile_frame
+from minidynamo import compile_frame, convert_frame
 from minidynamo.events import Where
 from minidynamo.pycode.lift import lift
 from minidynamo.pycode.resume import is_resume_code
@@ -32,7 +32,7 @@ def worthwhile(tx: root.InstructionTranslator, plain: bool) -> bool:
 
 @contextlib.contextmanager
 def breaking(choose: Chooser) -> Iterator[list[types.CodeType]]:
-    """Every frame is compiled, worthwhile or not, in loops too; `choose` gives the breaks of a code object. The result lists the
+    """Every frame is compiled, worthwhile or not, in each round of a loop; `choose` gives the breaks of a code object. The result lists the
     code objects that were translated."""
     translated: list[types.CodeType] = []
 
@@ -43,7 +43,7 @@ def breaking(choose: Chooser) -> Iterator[list[types.CodeType]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compile_frame, "translate", translate)
         patch.setattr(root.InstructionTranslator, "worthwhile", worthwhile)
-        patch.setattr(root, "in_loop", lambda ir, index: False)
+        patch.setattr(convert_frame, "changes_in_rounds", lambda code, about: None)
         yield translated
 
 

@@ -303,7 +303,7 @@ def f(x):
     logging.getLogger("q").info("hey %s", 1)
     return y * 2
 
-# sys._getframe sees all variables (plain):
+# sys._getframe sees all variables:
 #   f(T(1))
 import sys
 def f(x):
@@ -338,7 +338,7 @@ def f(x):
     q = L()
     return sorted(q), y * 2
 
-# a function that breaks, then looks at its caller (plain):
+# a function that breaks, then looks at its caller:
 #   g(T(1))
 import sys
 def f(x):
@@ -349,7 +349,7 @@ def f(x):
 def g(x):
     return f(x)
 
-# a warning for the caller (plain):
+# a warning for the caller:
 #   g(T(1))
 import warnings
 def f(x):

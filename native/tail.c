@@ -91,7 +91,7 @@ static PyObject *run_plain(PyThreadState *ts, MdThread *t, MdTail *self, PyObjec
 static PyObject *run_entry(PyThreadState *ts, MdThread *t, MdTail *self, MdEntry *entry, MdFlat *flat)
 {
     PyObject *result = NULL;
-    entry->hits++;
+    entry->validity->hits++;
     t->captures++;
     MD_COUNT(hits_tail);
     if (entry->direct != NULL && !md_profiling(ts)) {

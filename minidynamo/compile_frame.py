@@ -19,7 +19,6 @@ from .first_run import compare_first_run
 from .graph.output_graph import GraphInput
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
-from .guards.program import both
 from .pycode.expr import Stmt, source
 from .pycode.lift import lift
 from .pycode.lower import assemble
@@ -184,11 +183,13 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
             inp.code,
             validity,
             guard_nn_modules=config.guard_nn_modules,
+            mode=config.guards,
         ).compile_check_fn()
-        stages.done("guards", rows=len(check.rows))
+        in_python = check.program.in_python() if check.program is not None else len(check.rows)
+        stages.done("guards", rows=len(check.rows), in_python=in_python)
         return GuardedCode(
             code,
-            both(check) if config.guards == "both" else check.fn,
+            check.entry_point,
             validity,
             output.handles,
             output.owned,

@@ -66,10 +66,10 @@ OPTIONS: dict[str, Option] = {
         "decorated functions run as plain Python",
     ),
     "guards": Option(
-        _choice("MINIDYNAMO_GUARDS", "text", ("text", "both")),
+        _choice("MINIDYNAMO_GUARDS", "native", ("native", "text", "both")),
         (str,),
-        ("text", "both"),
-        "how guards are checked: the check_fn text, or text and lowered program with agreement asserted",
+        ("native", "text", "both"),
+        "how guards are checked: the native program, the check_fn text, or both with agreement asserted",
     ),
     "verify": Option(
         _flag("MINIDYNAMO_VERIFY"), (bool,), None, "check emitted code, metadata rules and first results"

@@ -1,5 +1,6 @@
 #include "cache.h"
 
+#include "guard_vm.h"
 #include "stats.h"
 
 /* ---- state of a code object ---- */
@@ -122,6 +123,17 @@ static MdEntry *preferred(MdCodeState *state, uint64_t serial)
 static int check(PyThreadState *ts, MdThread *t, MdEntry *entry, MdFlat *flat)
 {
     MD_COUNT(guards);
+    if (MD_LIKELY(Py_IS_TYPE(entry->check_fn, &MdGuards_Type))) {
+        int verdict = md_guards_run((MdGuards *)entry->check_fn, flat->values, NULL);
+        if (MD_LIKELY(verdict >= 0)) {
+            return verdict;
+        }
+        MD_COUNT(guard_errors);
+        t->busy++; /* str() of the exception may be the user's code */
+        verdict = md_entry_guard_failed(entry);
+        t->busy--;
+        return verdict;
+    }
     t->busy++;
     PyObject *result =
         md_call(ts, entry->check_fn, flat->values, (size_t)(flat->count + 2) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);

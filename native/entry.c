@@ -3,6 +3,7 @@
 
 #include "cache.h"
 #include "direct.h"
+#include "guard_vm.h"
 
 /* ---- making one ---- */
 
@@ -92,6 +93,12 @@ MdEntry *md_entry_new(MdKey *key, PyObject *owner, PyObject *guarded)
     if (!PyCallable_Check(self->check_fn)) {
         PyErr_Format(PyExc_TypeError, "cache entry: `check_fn` must be callable, not %.100s",
                      Py_TYPE(self->check_fn)->tp_name);
+        goto failed;
+    }
+    Py_ssize_t arguments = md_flat_count(self->code);
+    if (Py_IS_TYPE(self->check_fn, &MdGuards_Type) && ((MdGuards *)self->check_fn)->arguments != arguments) {
+        PyErr_Format(PyExc_ValueError, "cache entry: `check_fn` takes %zd flat arguments, the code has %zd",
+                     ((MdGuards *)self->check_fn)->arguments, arguments);
         goto failed;
     }
     if (bind_handles(self) < 0 || make_direct(self, guarded) < 0) {

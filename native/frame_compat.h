@@ -58,6 +58,21 @@ typedef struct _PyInterpreterFrame MdFrame;
 #define md_extra_set _PyCode_SetExtra
 #endif
 
+/* ---- weak references ---- */
+
+/* What an exact weakref.ref points to (new reference), NULL without an exception once that is dead. */
+static inline PyObject *md_weakref_target(PyObject *ref)
+{
+#if MD_PY313_UP
+    PyObject *target = NULL;
+    (void)PyWeakref_GetRef(ref, &target); /* fails for what is no weak reference only */
+    return target;
+#else
+    PyObject *target = PyWeakref_GET_OBJECT(ref);
+    return target != Py_None ? Py_NewRef(target) : NULL;
+#endif
+}
+
 /* ---- calls ---- */
 
 /* md_call(ts, callable, args, nargsf, kwnames): PyObject_Vectorcall where the thread state is known already. */

@@ -1,5 +1,6 @@
 /* minidynamo._C: the module and its names. */
 #include "eval_frame.h"
+#include "guard_vm.h"
 #include "optimized.h"
 #include "stats.h"
 #include "tail.h"
@@ -102,6 +103,7 @@ static int add_types(PyObject *module)
         {"Validity", &MdValidity_Type},
         {"CacheEntry", &MdEntry_Type},
         {NULL, &MdTail_Type},
+        {"GuardProgram", &MdGuards_Type},
         {NULL, &MdSentinel_Type},
         {NULL, &MdThreadWatch_Type},
     };

@@ -15,6 +15,7 @@
     X(graphs_direct, "of all entries run, those whose graph was called without their code") \
     X(misses, "lookups without a hit") \
     X(guards, "check functions called") \
+    X(guards_python, "of their guards, those that Python text decided") \
     X(guard_errors, "check functions that raised") \
     X(converts, "calls of the compiler") \
     X(convert_errors, "of these, raised") \

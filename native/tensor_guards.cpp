@@ -282,8 +282,13 @@ PyObject* default_dtype_name() {
   return dtype_name(c10::get_default_dtype_as_scalartype());
 }
 
-int api_check_global_state(uint64_t bits, PyObject* default_dtype) {
+int api_check_global_state(const TensorTls*, uint64_t bits, PyObject* default_dtype) {
   return state_bits() == bits && same_text(default_dtype_name(), default_dtype);
+}
+
+void api_read_tls(TensorTls* tls) {
+  const c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+  *tls = {keys.included_.raw_repr(), keys.excluded_.raw_repr(), c10::AutogradState::get_tls_state().get_grad_mode()};
 }
 
 PyObject* check_global_state(PyObject*, PyObject* const* args, Py_ssize_t count) {
@@ -372,13 +377,16 @@ bool dims_match(const std::vector<int64_t>& expected, c10::IntArrayRef actual, b
   return true;
 }
 
-int leaf_check(const void* pointer, PyObject* obj) {
+int leaf_check(const void* pointer, const TensorTls* tls, PyObject* obj) {
   const Leaf& leaf = *static_cast<const Leaf*>(pointer);
   if (Py_TYPE(obj) != leaf.type) return 0;
   const c10::TensorImpl* impl = impl_of(obj);
   if (impl == nullptr || is_opaque(*impl)) return 0;
-  return effective_keyset(*impl) == leaf.keyset && impl->dtype().toScalarType() == leaf.dtype &&
-         impl->device() == leaf.device && records_grad(*impl) == leaf.requires_grad &&
+  const c10::DispatchKeySet included(c10::DispatchKeySet::RAW, tls->included);
+  const c10::DispatchKeySet excluded(c10::DispatchKeySet::RAW, tls->excluded);
+  const uint64_t keyset = ((impl->key_set() | included) - excluded).raw_repr();
+  return keyset == leaf.keyset && impl->dtype().toScalarType() == leaf.dtype && impl->device() == leaf.device &&
+         (tls->grad_mode != 0 && impl->requires_grad()) == leaf.requires_grad &&
          dims_match(leaf.sizes, impl->sizes(), leaf.any) && dims_match(leaf.strides, impl->strides(), leaf.any);
 }
 
@@ -386,14 +394,16 @@ void leaf_free(void* leaf) {
   delete static_cast<Leaf*>(leaf);
 }
 
-TensorLeafApi leaf_api{TENSOR_LEAF_VERSION, leaf_make, leaf_check, leaf_free, api_check_global_state};
+TensorLeafApi leaf_api{TENSOR_LEAF_VERSION, leaf_make, leaf_check, leaf_free, api_check_global_state, api_read_tls};
 
 // leaf_check(spec, obj): one check through the C interface.
 PyObject* check_leaf(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (!arity("leaf_check", count, 2)) return nullptr;
   void* leaf = leaf_make(args[0]);
   if (leaf == nullptr) return nullptr;
-  const int equal = leaf_check(leaf, args[1]);
+  TensorTls tls;
+  api_read_tls(&tls);
+  const int equal = leaf_check(leaf, &tls, args[1]);
   leaf_free(leaf);
   return truth(equal != 0);
 }

@@ -7,21 +7,29 @@
 #include <stdint.h>
 
 #define TENSOR_LEAF_CAPSULE "minidynamo._tensor_guards._leaf"
-#define TENSOR_LEAF_VERSION 1
+#define TENSOR_LEAF_VERSION 2
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* What torch keeps per thread and every tensor check needs: read once for all checks of a call. */
+typedef struct {
+    uint64_t included; /* dispatch keys */
+    uint64_t excluded;
+    int grad_mode;
+} TensorTls;
 
 typedef struct {
     int version; /* TENSOR_LEAF_VERSION */
     /* The seven literals of a TENSOR_MATCH row -> a prepared check; NULL with a Python exception set. */
     void *(*make)(PyObject *spec);
     /* 1 if obj has exactly that metadata, else 0. Never raises, runs no Python code. obj is borrowed. */
-    int (*check)(const void *leaf, PyObject *obj);
+    int (*check)(const void *leaf, const TensorTls *tls, PyObject *obj);
     void (*free)(void *leaf);
     /* 1 if torch's global state is (bits, default dtype name), else 0. Never raises. */
-    int (*check_global_state)(uint64_t bits, PyObject *default_dtype);
+    int (*check_global_state)(const TensorTls *tls, uint64_t bits, PyObject *default_dtype);
+    void (*read_tls)(TensorTls *tls);
 } TensorLeafApi;
 
 #ifdef __cplusplus

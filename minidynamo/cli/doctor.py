@@ -26,7 +26,7 @@ from minidynamo.cli.main import OneLineParser
 OLDEST_TORCH = (2, 6)
 ENVIRONMENT: dict[str, str] = {
     "MINIDYNAMO_DISABLE": "decorated functions run as plain Python",
-    "MINIDYNAMO_GUARDS": "how guards are checked: text or both",
+    "MINIDYNAMO_GUARDS": "how guards are checked: native, text or both",
     "MINIDYNAMO_VERIFY": "check emitted code and first results",
     "MINIDYNAMO_LOG": "log topics that are printed",
     "MINIDYNAMO_BUILD_CXX": "building: the C++ leaf",

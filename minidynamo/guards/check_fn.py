@@ -1,20 +1,24 @@
-"""Guards become one Python expression, compiled to `check_fn` and run once on the frame that it came from."""
+"""Guards become rows, and rows a `CheckFn`: a native program and one Python expression that mean the same. It is run once
+on the frame that it came from."""
 
 from __future__ import annotations
 
 import inspect
 import weakref
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
 from minidynamo import exc
+from minidynamo.cache import GuardProgram, Validity
 from minidynamo.guards import leaves
 from minidynamo.guards.builder import READ_ERRORS, GuardBuilder, Rows
 from minidynamo.guards.diagnose import explain_failure
 from minidynamo.guards.guard import Guard
+from minidynamo.guards.lower import Program, lower
+from minidynamo.guards.native import native_program
 from minidynamo.guards.order import order
+from minidynamo.guards.program import witness
 from minidynamo.guards.rows import GuardRow
 from minidynamo.guards.text import text
 from minidynamo.literals import is_immutable
@@ -23,37 +27,123 @@ from minidynamo.sources import FrameValues, check_local_name
 VALID = "___guarded_code.valid"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class CheckFn:
-    """A compiled set of guards.
+    """A set of guards that says whether an entry may be used.
 
-    fn: the raw function, called as fn(*flat argument values, globals, closure); truth means "still valid"
-    source_text: the whole expression; parts: its conjuncts after the validity flag, one per row of `rows`
+    rows: what must hold, in the order of the checks; names: the flat argument names
     expected, users: per row, the expectation in words and the user's (filename, line) where known
-    names: the flat argument names; namespace: the globals of `fn`
+    program, native: the rows as instructions, and the native machine that runs them; both None when text is run
     keep: weak references whose callbacks clear the validity flag, and immutable objects that ids stand for
+
+    The text (`source_text`, its conjuncts `parts`, one per row) and the function `fn` compiled from it are made when they
+    are first asked for: parsing thousands of guards takes longer than a compilation may.
     """
 
-    fn: Callable[..., Any]
-    source_text: str
-    rows: tuple[GuardRow, ...]
-    parts: tuple[str, ...]
-    names: tuple[str, ...]
-    filename: str
-    namespace: dict[str, Any] = field(repr=False)
-    expected: dict[GuardRow, str] = field(repr=False)
-    users: dict[GuardRow, tuple[str, int]] = field(repr=False)
-    keep: tuple[Any, ...] = field(repr=False)
+    __slots__ = (
+        "_fn",
+        "_namespace",
+        "_parts",
+        "builtins",
+        "expected",
+        "filename",
+        "keep",
+        "names",
+        "native",
+        "program",
+        "python_leaves",
+        "rows",
+        "users",
+        "validity",
+    )
+
+    def __init__(
+        self,
+        rows: tuple[GuardRow, ...],
+        names: tuple[str, ...],
+        filename: str,
+        builtins: dict[str, Any],
+        validity: Any,
+        *,
+        expected: dict[GuardRow, str],
+        users: dict[GuardRow, tuple[str, int]],
+        keep: tuple[Any, ...],
+        python_leaves: bool,
+    ) -> None:
+        self.rows, self.names, self.filename = rows, names, filename
+        self.builtins, self.validity, self.python_leaves = builtins, validity, python_leaves
+        self.expected, self.users, self.keep = expected, users, keep
+        self.program: Program | None = None
+        self.native: GuardProgram | None = None
+        self._namespace: dict[str, Any] | None = None
+        self._parts: tuple[str, ...] | None = None
+        self._fn: Callable[..., Any] | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        if self._parts is None:
+            self._parts = tuple(map(text, self.rows))
+        return self._parts
+
+    @property
+    def source_text(self) -> str:
+        return " and ".join((VALID, *self.parts))
+
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """The globals of `fn`."""
+        if self._namespace is None:
+            own = {"___builtins": self.builtins, "___guarded_code": self.validity, "__builtins__": {}}
+            self._namespace = leaves.helpers(python=self.python_leaves) | own
+        return self._namespace
+
+    @property
+    def fn(self) -> Callable[..., Any]:
+        """The compiled text, called as fn(*flat argument values, globals, closure); truth means "still valid"."""
+        if self._fn is None:
+            self._fn = self.compile_text(self.source_text)
+        return self._fn
+
+    def compile_text(self, source: str) -> Callable[..., Any]:
+        """A function of the flat arguments, globals and closure. Raises what `compile` raises."""
+        signature = ", ".join((*self.names, "___globals", "___closure"))
+        code = compile(f"lambda {signature}: {source}", self.filename, "eval")
+        fn: Callable[..., Any] = eval(code, self.namespace)
+        return fn
+
+    @property
+    def entry_point(self) -> Callable[..., Any]:
+        """What the cache calls: the native machine, or `fn`."""
+        return self.native if self.native is not None else self.fn
 
     def __call__(self, *args: Any) -> Any:
-        return self.fn(*args)
+        return self.entry_point(*args)
 
-    def run(self, frame: FrameValues) -> bool:
-        """The verdict on a frame. A guard that raises is a failed guard."""
+    def holds(self, *args: Any) -> bool:
+        """The verdict of the text. A guard that raises is a failed guard."""
         try:
-            return bool(self.fn(*(frame.locals[name] for name in self.names), frame.globals, frame.closure))
+            return bool(self.fn(*args))
         except Exception:
             return False
+
+    def arguments(self, frame: FrameValues) -> tuple[Any, ...]:
+        """What a call with the values of this frame passes."""
+        return (*(frame.locals[name] for name in self.names), frame.globals, frame.closure)
+
+    def run(self, frame: FrameValues) -> bool:
+        """The verdict on a frame. A guard that raises is a failed guard. Raises InternalError in mode "both"."""
+        try:
+            return bool(self.entry_point(*self.arguments(frame)))
+        except exc.InternalError:
+            raise
+        except Exception:
+            return False
+
+    def failed_row(self, frame: FrameValues) -> int | None:
+        """The first row that the native machine finds false on a frame; None where it finds none or is not there."""
+        if self.native is None or self.program is None:
+            return None
+        instruction = self.native.failed(*self.arguments(frame))
+        return self.program.row_of(instruction) if instruction >= 0 else None
 
 
 def flat_names(code: CodeType) -> tuple[str, ...]:
@@ -68,7 +158,8 @@ class CheckFunctionManager:
 
     `validity` is an object with a settable `valid`; it is cleared when an object dies that a guard identifies
     by id. `guard_nn_modules=False` leaves out the guards marked as those of modules. `python_leaves=True`
-    uses the Python helpers even where the native ones are built.
+    uses the Python helpers even where the native ones are built. `mode` is `config.guards`: which of text and native
+    program the cache calls, or both.
 
     Raises Unsupported when an argument's name cannot be written in guard text.
     """
@@ -82,6 +173,7 @@ class CheckFunctionManager:
         *,
         guard_nn_modules: bool = True,
         python_leaves: bool = False,
+        mode: str = "text",
     ) -> None:
         self.guards = sorted(dict.fromkeys(guards), key=Guard.sort_key)
         self.frame = frame
@@ -89,6 +181,7 @@ class CheckFunctionManager:
         self.validity = validity
         self.guard_nn_modules = guard_nn_modules
         self.python_leaves = python_leaves
+        self.mode = mode
         self.names = flat_names(code)
         for name in self.names:
             check_local_name(name)
@@ -110,44 +203,49 @@ class CheckFunctionManager:
         raises, or is false on the very frame it was made from.
         """
         made = self.rows()
-        rows = tuple(order(made.rows))
-        parts = tuple(map(text, rows))
-        source = " and ".join((VALID, *parts))
-        filename = f"<minidynamo guards of {self.code.co_qualname}>"
-        namespace = leaves.helpers(python=self.python_leaves)
-        namespace |= {
-            "___builtins": self.frame.builtins,
-            "___guarded_code": self.validity,
-            "__builtins__": {},
-        }
         check = CheckFn(
-            fn=self._compile(source, parts, filename, namespace),
-            source_text=source,
-            rows=rows,
-            parts=parts,
-            names=self.names,
-            filename=filename,
-            namespace=namespace,
+            tuple(order(made.rows)),
+            self.names,
+            f"<minidynamo guards of {self.code.co_qualname}>",
+            self.frame.builtins,
+            self.validity,
             expected=made.expected,
             users={row: guard.user for row, guard in made.rows.items() if guard.user is not None},
             keep=self._keep(made.watched.values()),
+            python_leaves=self.python_leaves,
         )
-        self._prove(check)
-        return check
-
-    def _compile(
-        self, source: str, parts: tuple[str, ...], filename: str, namespace: dict[str, Any]
-    ) -> Callable[..., Any]:
-        signature = ", ".join((*self.names, "___globals", "___closure"))
         try:
-            code = compile(f"lambda {signature}: {source}", filename, "eval")
+            if self.mode == "text":
+                check.fn  # noqa: B018  (compiled now, so that invalid text is found now)
+            else:
+                self._lower(check)
         except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-            broken = next((part for part in parts if not _compiles(part)), source)
+            broken = next((part for part in check.parts if not _compiles(part)), check.source_text)
             raise exc.InternalError(
                 f"guard `{broken}` of {self._place()} does not compile: {error}"
             ) from error
-        fn: Callable[..., Any] = eval(code, namespace)
-        return fn
+        self._prove(check)
+        return check
+
+    def _lower(self, check: CheckFn) -> None:
+        """Gives `check` its native program; without torch's part, or where that cannot state a tensor's metadata, the
+        guards on tensors stay text."""
+        native_leaf = leaves.native is not None and not self.python_leaves
+        for torch in (True, False) if native_leaf else (False,):
+            check.program = lower(check.rows, check.names, torch=torch)
+            try:
+                check.native = native_program(
+                    check.program,
+                    len(check.names),
+                    check.compile_text,
+                    builtins=check.builtins,
+                    validity=self.validity if isinstance(self.validity, Validity) else None,
+                    witness=witness(check, check.program) if self.mode == "both" else None,
+                )
+                return
+            except ValueError:
+                if not torch:
+                    raise
 
     def _keep(self, objects: Iterable[Any]) -> tuple[Any, ...]:
         validity = self.validity

@@ -12,6 +12,7 @@ from minidynamo.events import GuardFailure, Where
 from minidynamo.guards import py_leaves
 from minidynamo.guards.rows import GuardRow
 from minidynamo.guards.spoken import spoken
+from minidynamo.guards.text import text
 from minidynamo.literals import is_literal, literal
 from minidynamo.sources import FrameValues, Source
 from minidynamo.static_access import dict_keys, is_subtype, static_attr, static_len, type_name
@@ -43,7 +44,7 @@ class Failure:
 
 def explain_failure(check: Any, frame: FrameValues) -> Failure | None:
     """The first failing part of `check` (a CheckFn) on `frame`, None when all hold."""
-    if not check.namespace["___guarded_code"].valid:
+    if not check.validity.valid:
         return Failure(
             "___guarded_code.valid",
             None,
@@ -54,8 +55,9 @@ def explain_failure(check: Any, frame: FrameValues) -> Failure | None:
         )
     values = {name: frame.locals[name] for name in check.names if name in frame.locals}
     scope = check.namespace | values | {"___globals": frame.globals, "___closure": frame.closure}
-    for row, part in zip(check.rows, check.parts, strict=True):
-        failure = _failure(check, row, part, scope, frame)
+    suspect = check.failed_row(frame)
+    for row in check.rows if suspect is None else (check.rows[suspect], *check.rows):
+        failure = _failure(check, row, text(row), scope, frame)
         if failure is not None:
             return failure
     return None
@@ -64,7 +66,7 @@ def explain_failure(check: Any, frame: FrameValues) -> Failure | None:
 def explain_failures(check: Any, frame: FrameValues) -> tuple[GuardFailure, ...]:
     """Every guard of `check` that does not hold on `frame`, as text; consequences of a failed guard (places that are reached through
     its own, or whose type it tells) are left out: reading them might run code of the user's."""
-    if not check.namespace["___guarded_code"].valid:
+    if not check.validity.valid:
         died = Failure(
             VALID_TEXT, None, "this entry", "alive", "an object that it relies on died or changed", None
         )

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from minidynamo import exc
 from minidynamo.guards.rows import GuardRow
 from minidynamo.guards.text import text
+from minidynamo.literals import Ref
 from minidynamo.sources import (
     PLAIN_MEMBERS,
     AttrSource,
@@ -26,10 +29,12 @@ from minidynamo.sources import (
     ItemSource,
     KwDefaultSource,
     LocalSource,
+    ModulesSource,
     Source,
     TypeSource,
     WeakRefSource,
 )
+from minidynamo.static_access import is_one_of
 
 OPS_FILE = Path(__file__).with_name("guard_ops.def")
 _ROW = re.compile(r'^GUARD_OP\((\w+), (\w+), (\w+), "([^"]*)"\)$', re.MULTILINE)
@@ -67,6 +72,14 @@ class Program:
     registers: int
     checks: tuple[int, ...]
 
+    def row_of(self, instruction: int) -> int:
+        """The row that an instruction was made for: a load belongs to the first check after it."""
+        return min((check, row) for row, check in enumerate(self.checks) if check >= instruction)[1]
+
+    def in_python(self) -> int:
+        """How many rows are left to Python text."""
+        return sum(opcode == OPS["CHECK_PY"].opcode for opcode, _, _ in self.code)
+
     def listing(self) -> str:
         """One instruction a line, for people."""
         names = {op.opcode: op.name for op in OPS.values()}
@@ -91,6 +104,7 @@ _ROOTS: dict[type[Source], tuple[str, Callable[[Any, tuple[str, ...]], Any]]] = 
     LocalSource: ("LOAD_LOCAL", lambda s, names: names.index(s.local)),
     GlobalsSource: ("LOAD_GLOBALS", lambda s, names: None),
     GlobalSource: ("LOAD_GLOBAL", lambda s, names: s.global_name),
+    ModulesSource: ("LOAD_MODULES", lambda s, names: None),
     BuiltinSource: ("LOAD_BUILTIN", lambda s, names: s.builtin_name),
     ClosureSource: ("LOAD_CLOSURE", lambda s, names: s.index),
 }
@@ -124,14 +138,29 @@ _CHECKS = {
     "NOT_HASATTR": "CHECK_NO_ATTR",
     "DICT_CONTAINS": "CHECK_KEY",
     "DICT_NOT_CONTAINS": "CHECK_NO_KEY",
+    "DICT_HAS": "CHECK_KEY",
+    "DICT_LACKS": "CHECK_NO_KEY",
     "DICT_KEYS": "CHECK_DICT_KEYS",
+    "SET_HAS": "CHECK_SET_HAS",
+    "SET_LACKS": "CHECK_SET_LACKS",
+    "SET_ITEMS": "CHECK_SET_ITEMS",
+    "SET_ORDER": "CHECK_SET_ORDER",
+    "NAME_MATCH": "CHECK_SAME",
+    "WEAKREF_ALIVE": "CHECK_WEAKREF",
+    "ITERATOR_LENGTH": "CHECK_ITERATOR",
     "TENSOR_MATCH": "CHECK_TENSOR",
 }
+# Instructions that need torch's part of the native code.
+TORCH_OPS = frozenset({"CHECK_TENSOR", "CHECK_STATE"})
+# Instructions that compare with their constants; the others look them up.
+_COMPARING = frozenset({"CHECK_SAME", "CHECK_DICT_KEYS", "CHECK_SET_ITEMS", "CHECK_SET_ORDER"})
+_LARGEST_SET = 64  # elements that are compared each with each
 
 
 class _Lowerer:
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], torch: bool) -> None:
         self.names = names
+        self.torch = torch
         self.code: list[Instruction] = []
         self.registers: dict[Source, int] = {}
 
@@ -151,6 +180,8 @@ class _Lowerer:
             name, operand = _STEPS[kind]
             if isinstance(source, AttrSource) and source.member in PLAIN_MEMBERS:
                 name = "LOAD_MEMBER"
+            if OPS[name].operand == "CONST":
+                _check_constant(operand(source), compared=False)
             base = self.load(parent)
             self.add(name, base, operand(source))
         else:
@@ -159,32 +190,96 @@ class _Lowerer:
         return self.registers[source]
 
     def check(self, row: GuardRow) -> None:
-        if row.kind not in _CHECKS:
+        name = _CHECKS.get(row.kind)
+        if name is None or name in TORCH_OPS and not self.torch:
             raise Unlowered(row.kind)
-        name = _CHECKS[row.kind]
-        source = self.load(row.path) if OPS[name].input == "REG" else -1
-        if OPS[name].operand == "SPEC":
-            self.add(name, source, row.literals)
-        elif OPS[name].operand == "REGS":
-            own, others = row.literals
-            self.add(name, source, (len(own.items), *map(self.load, own.items + others.items)))
-        elif OPS[name].operand == "REG":
-            self.add(name, source, self.load(row.literals[0]))
-        else:
-            self.add(name, source, row.literals[0])
+        path = AttrSource(row.path, "__name__") if row.kind == "NAME_MATCH" else row.path
+        operand = self.operand(name, row)
+        source = self.load(path) if OPS[name].input == "REG" else -1
+        self.add(name, source, operand)
+
+    def operand(self, name: str, row: GuardRow) -> Any:
+        match OPS[name].operand:
+            case "NONE":
+                return None
+            case "SPEC":
+                return row.literals
+            case "REG":
+                return self.load(row.literals[0])
+            case "REGS":
+                own, others = row.literals
+                return (len(own.items), *map(self.load, own.items + others.items))
+            case "CONST":
+                _check_constant(row.literals[0], name in _COMPARING)
+            case "CONSTS":
+                if name.startswith("CHECK_SET") and len(row.literals[0]) > _LARGEST_SET:
+                    raise Unlowered(row.kind)
+                for constant in row.literals[0]:
+                    _check_constant(constant, name in _COMPARING)
+        return row.literals[0]
 
 
-def lower(rows: Iterable[GuardRow], names: tuple[str, ...]) -> Program:
-    """The program of `rows` in their order; `names` are the flat argument names of the check_fn."""
-    lowerer = _Lowerer(names)
-    checks = []
-    for row in rows:
-        mark, registers = len(lowerer.code), dict(lowerer.registers)
+def _check_constant(value: object, compared: bool) -> None:
+    """Raises Unlowered for a constant that needs Python: one with Refs inside, or whose comparison as a literal is not
+    that of its type."""
+    if type(value) is Ref:
+        return
+    if (
+        _has_refs(value)
+        or compared
+        and not is_one_of(type(value), _EQUAL_AS_LITERALS)
+        and not _is_bitwise(value)
+    ):
+        raise Unlowered(value)
+
+
+def _has_refs(value: object) -> bool:
+    return isinstance(value, tuple) and any(type(item) is Ref or _has_refs(item) for item in value)
+
+
+# Types whose == between two of them is that of their literals.
+_EQUAL_AS_LITERALS = (torch.device,)
+_BITWISE: tuple[type, ...] = (
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(Ellipsis),
+    type(NotImplemented),
+)
+_BITWISE += (torch.dtype, torch.layout, torch.memory_format)
+
+
+def _is_bitwise(value: object) -> bool:
+    """Equal literals of such a type have equal bits, part by part."""
+    if is_one_of(type(value), (tuple, torch.Size)):
+        return all(map(_is_bitwise, value))  # type: ignore[call-overload]
+    return is_one_of(type(value), _BITWISE)
+
+
+def lower(rows: Iterable[GuardRow], names: tuple[str, ...], *, torch: bool = True) -> Program:
+    """The program of `rows`: their order, then the rows that are left to Python, which runs last.
+
+    names: the flat argument names of the check_fn
+    torch: whether there are native instructions for tensors and torch's state
+    """
+    lowerer = _Lowerer(names, torch)
+    checks: list[int] = []
+    left: list[tuple[int, GuardRow]] = []
+    for number, row in enumerate(rows):
+        mark, registers = len(lowerer.code), len(lowerer.registers)
         try:
             lowerer.check(row)
         except Unlowered:
             del lowerer.code[mark:]
-            lowerer.registers = registers
-            lowerer.add("CHECK_PY", operand=text(row))
+            while len(lowerer.registers) > registers:
+                lowerer.registers.popitem()
+            left.append((number, row))
         checks.append(len(lowerer.code) - 1)
+    for number, row in left:
+        lowerer.add("CHECK_PY", operand=text(row))
+        checks[number] = len(lowerer.code) - 1
     return Program(tuple(lowerer.code), len(lowerer.registers), tuple(checks))

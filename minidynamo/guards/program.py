@@ -1,5 +1,5 @@
-"""What the native machine does, instruction by instruction, in Python; and the mode that runs text and
-program.
+"""What the native machine does, instruction by instruction, in Python: the reference that tests and
+`config.guards = "both"` compare it with.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from typing import Any
 
 from minidynamo import exc, static_access
 from minidynamo.guards import py_leaves
-from minidynamo.guards.check_fn import CheckFn
-from minidynamo.guards.lower import OPS, Program, lower
+from minidynamo.guards.lower import OPS, Program
 from minidynamo.literals import Ref, same
 from minidynamo.sources import FrameValues
 
@@ -18,11 +17,11 @@ Run = Callable[[Any, Any], Any]
 
 
 class _Machine:
-    """The registers of one run, and what its loads read from."""
+    """The registers of one run, and what its loads read from. `check` is a CheckFn."""
 
-    def __init__(self, check: CheckFn, args: tuple[Any, ...], globals_: Any, closure: Any) -> None:
+    def __init__(self, check: Any, args: tuple[Any, ...], globals_: Any, closure: Any) -> None:
         self.names = check.names
-        self.namespace: dict[str, Any] = check.namespace
+        self.namespace: Any = check.namespace
         self.args = args
         self.globals: Any = globals_
         self.closure: Any = closure
@@ -69,9 +68,15 @@ _REGISTER_OPS: dict[str, Run] = {
     "CHECK_LENGTH": lambda value, count: static_access.static_len(value) == count,
     "CHECK_ATTR": static_access.has_static_attr,
     "CHECK_NO_ATTR": lambda value, name: not static_access.has_static_attr(value, name),
-    "CHECK_KEY": lambda value, key: _key(key) in value,
-    "CHECK_NO_KEY": lambda value, key: _key(key) not in value,
+    "CHECK_KEY": lambda value, key: static_access.dict_has(value, _key(key)),
+    "CHECK_NO_KEY": lambda value, key: not static_access.dict_has(value, _key(key)),
     "CHECK_DICT_KEYS": py_leaves.check_dict_keys,
+    "CHECK_SET_HAS": lambda value, element: py_leaves.set_has(value, _key(element)),
+    "CHECK_SET_LACKS": lambda value, element: not py_leaves.set_has(value, _key(element)),
+    "CHECK_SET_ITEMS": py_leaves.check_set_items,
+    "CHECK_SET_ORDER": py_leaves.check_set_order,
+    "CHECK_WEAKREF": lambda value, _: py_leaves.weakref_alive(value),
+    "CHECK_ITERATOR": lambda value, count: py_leaves.iterator_len(value) == count,
     "CHECK_TENSOR": lambda value, spec: py_leaves.check_tensors(value, *spec),
 }
 # Instruction -> f(machine, operand), for those without an input register.
@@ -79,6 +84,7 @@ _FRAME_OPS: dict[str, Callable[[_Machine, Any], Any]] = {
     "LOAD_LOCAL": lambda m, index: m.args[index],
     "LOAD_GLOBALS": lambda m, _: m.globals,
     "LOAD_GLOBAL": lambda m, name: m.globals[name],
+    "LOAD_MODULES": lambda m, _: m.namespace["___modules"],
     "LOAD_BUILTIN": lambda m, name: m.namespace["___builtins"][name],
     "LOAD_CLOSURE": lambda m, index: m.closure[index].cell_contents,
     "CHECK_STATE": lambda m, spec: py_leaves.check_global_state(*spec),
@@ -102,7 +108,7 @@ def _distinct(machine: _Machine, operand: tuple[int, ...]) -> bool:
 _NAMES = {op.opcode: op.name for op in OPS.values()}
 
 
-def run(program: Program, check: CheckFn, args: tuple[Any, ...], globals_: Any, closure: Any) -> bool:
+def run(program: Program, check: Any, args: tuple[Any, ...], globals_: Any, closure: Any) -> bool:
     """The verdict of a program on flat argument values. An instruction that raises has failed."""
     machine = _Machine(check, args, globals_, closure)
     for opcode, source, operand in program.code:
@@ -118,7 +124,7 @@ def run(program: Program, check: CheckFn, args: tuple[Any, ...], globals_: Any, 
     return True
 
 
-def run_program(program: Program, check: CheckFn, frame: FrameValues) -> bool:
+def run_program(program: Program, check: Any, frame: FrameValues) -> bool:
     """`run` on a frame."""
     args = tuple(frame.locals[name] for name in check.names)
     return run(program, check, args, frame.globals, frame.closure)
@@ -127,25 +133,22 @@ def run_program(program: Program, check: CheckFn, frame: FrameValues) -> bool:
 disagreements: list[str] = []
 
 
-def both(check: CheckFn) -> Callable[..., bool]:
-    """A check_fn for `config.guards = "both"`: runs text and program and raises InternalError when they
-    differ.
+def witness(check: Any, program: Program) -> Callable[..., None]:
+    """For `config.guards = "both"` and a CheckFn: called with the native verdict and the arguments of each run, it runs text and
+    reference machine and raises InternalError when the three differ.
 
     The cache counts an exception as a failed guard, so every difference is also kept in `disagreements`.
     """
-    program = lower(check.rows, check.names)
 
-    def check_both(*args: Any) -> bool:
+    def compare(native: bool, *args: Any) -> None:
+        if not check.validity.valid:
+            return  # whatever the guards say, the entry is dead
         *values, globals_, closure = args
-        try:
-            by_text = bool(check.fn(*args))
-        except Exception:  # a guard that raises is a failed guard
-            by_text = False
-        valid = bool(check.namespace["___guarded_code"].valid)
-        by_program = valid and run(program, check, tuple(values), globals_, closure)
-        if by_text != by_program:
-            disagreements.append(f"text {by_text}, program {by_program}:\n{check.source_text}")
+        by_text, by_program = check.holds(*args), run(program, check, tuple(values), globals_, closure)
+        if not native == by_text == by_program:
+            disagreements.append(
+                f"text {by_text}, program {by_program}, native {native}:\n{check.source_text}"
+            )
             raise exc.InternalError(f"guard text and guard program disagree: {disagreements[-1]}")
-        return by_text
 
-    return check_both
+    return compare

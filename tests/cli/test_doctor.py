@@ -129,7 +129,7 @@ def test_environment_variables_are_explained_and_misspelt_ones_corrected(healthy
     monkeypatch.setenv("MINIDYNAMO_VERFIY", "1")
     rows = [row for row in doctor.examine() if row.subject == "environment"]
     assert [(row.state, row.text, row.fix) for row in rows] == [
-        ("ok", "MINIDYNAMO_GUARDS=both (how guards are checked: text or both)", ""),
+        ("ok", "MINIDYNAMO_GUARDS=both (how guards are checked: native, text or both)", ""),
         ("slow", "MINIDYNAMO_VERFIY means nothing", "did you mean MINIDYNAMO_VERIFY?"),
     ]
 

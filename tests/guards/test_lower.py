@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 
 import pytest
 import torch
@@ -12,12 +13,13 @@ from minidynamo.guards import program as machine
 from minidynamo.guards.builder import GuardBuilder as B
 from minidynamo.guards.guard import make_guard
 from minidynamo.guards.lower import OPS, OPS_FILE, lower, read_ops
-from minidynamo.guards.program import both, run_program
+from minidynamo.guards.program import run_program
 from minidynamo.sources import (
     AttrSource,
     BuiltinSource,
     CellSource,
     ClosureSource,
+    CodeSource,
     DefaultSource,
     DictItemSource,
     DictKeySource,
@@ -25,6 +27,7 @@ from minidynamo.sources import (
     ItemSource,
     KwDefaultSource,
     LocalSource,
+    ModulesSource,
     SizeSource,
     StateSource,
     TypeSource,
@@ -85,7 +88,13 @@ def values(rnd):
     fn = pick([default, default, other_default])
     x = pick([box, box, box, 5])
     z = pick([torch.zeros(2, 3)] * 6 + [torch.zeros(3, 3), torch.zeros(2, 3).double(), None, box])
-    return {"x": x, "y": (mapping, fn, closed(pick([1, 1, 2])), pick([len, len, max])), "z": z}
+    group = pick(
+        [{1, "a", KEY}, {1, "a", KEY}, frozenset({1}), {True, "a", KEY}, {1, "a"}, [1], {1, "a", Key()}]
+    )
+    ref = weakref.ref(pick([KEY, KEY, Key]))
+    left = iter(pick([(1, 2), (1, 2), [1, 2], (1,)]))
+    more = (group, ref if rnd.random() < 0.8 else weakref.ref(Key()), left)
+    return {"x": x, "y": (mapping, fn, closed(pick([1, 1, 2])), pick([len, len, max]), *more), "z": z}
 
 
 def item(index, *path):
@@ -121,6 +130,17 @@ GUARDS = [
     make_guard(CellSource(item(2), 0), B.EQUALS_MATCH),
     make_guard(item(3), B.BUILTIN_MATCH),
     make_guard(item(3), B.NAME_MATCH),
+    make_guard(item(4), B.SET_CONTAINS, 1),
+    make_guard(item(4), B.SET_CONTAINS, KEY),
+    make_guard(item(4), B.SET_CONTAINS, "b"),
+    make_guard(item(4), B.SET_ITEMS),
+    make_guard(item(4), B.SET_ORDER),
+    make_guard(item(5), B.WEAKREF_ALIVE),
+    make_guard(WeakRefSource(item(5)), B.ID_MATCH),
+    make_guard(item(6), B.ITERATOR_LENGTH),
+    make_guard(ModulesSource(), B.DICT_CONTAINS, "no_such_module"),
+    make_guard(CodeSource(item(1)), B.ID_MATCH),
+    make_guard(X, B.DISTINCT, (X, Y), (item(0), item(1))),
     make_guard(X, B.NO_ALIAS, LocalSource("z")),
     make_guard(X, B.DISTINCT, (X, item(0)), (Y, LocalSource("z"))),
     make_guard(LocalSource("z"), B.TENSOR_MATCH),
@@ -128,17 +148,22 @@ GUARDS = [
 ]
 RECORDED = {
     "x": Box(items=["a", 1.0], cfg=None),
-    "y": (MyDict({"a": 0.0, "b": 1, KEY: 1}), default, closed(1), len),
+    "y": (
+        *(MyDict({"a": 0.0, "b": 1, KEY: 1}), default, closed(1), len),
+        *({1, "a", KEY}, weakref.ref(KEY), iter((1, 2))),
+    ),
     "z": torch.zeros(2, 3),
 }
 
 
 def test_text_and_program_agree_on_random_values(build, frame):
-    """Each guard alone (all together would nearly always fail), and now and then all of them."""
+    """Each guard alone (all together would nearly always fail), and now and then all of them. `both` compares the native
+    machine with the two."""
     fn = outer(7)
     rnd = random.Random(0)
-    made = [build(fn, [guard], **RECORDED)[0] for guard in GUARDS]
-    made.append(build(fn, GUARDS, **RECORDED)[0])
+    both = {"mode": "both"}
+    made = [build(fn, [guard], options=both, **RECORDED)[0] for guard in GUARDS]
+    made.append(build(fn, GUARDS, options=both, **RECORDED)[0])
     programs = [lower(check.rows, check.names) for check in made]
     verdicts = [set() for _ in made]
     for _ in range(200):
@@ -148,7 +173,9 @@ def test_text_and_program_agree_on_random_values(build, frame):
             assert run_program(program, check, candidate) is verdict, check.source_text
             seen.add(verdict)
     both_ways = [seen == {True, False} for seen in verdicts]
-    assert sum(both_ways) >= len(GUARDS) - 5  # some facts (global state, globals, k) do not vary here
+    assert (
+        sum(both_ways) >= len(GUARDS) - 8
+    )  # some facts (global state, globals, sys.modules, ...) do not vary here
     used = {opcode for program in programs for opcode, _, _ in program.code}
     assert len(used) >= len(OPS) - 5
 
@@ -167,8 +194,6 @@ def test_state_and_aliases_agree(build, frame):
 
 
 def test_weakref_and_code_paths(build):
-    import weakref
-
     fn = outer(7)
     check, values, _ = build(fn, [make_guard(WeakRefSource(X), B.ID_MATCH)], x=weakref.ref(KEY))
     program = lower(check.rows, check.names)
@@ -201,10 +226,19 @@ def test_shared_paths_are_loaded_once(build):
     assert all(lines[index].startswith("CHECK_") for index in program.checks)
 
 
-def test_what_the_program_lacks_is_the_same_text(build):
+def test_what_the_program_lacks_is_the_same_text_and_comes_last(build):
     fn = outer(7)
-    check, _, _ = build(fn, [make_guard(X, B.NAME_MATCH)], x=Key)
-    assert lower(check.rows, check.names).listing() == "CHECK_PY \"___check_name(x, 'Key')\""
+    size = SizeSource(X, 0)
+    guards = [make_guard(size, B.SHAPE_ENV, "{0} < 5", size), make_guard(Y, B.LIST_LENGTH)]
+    check, _, _ = build(fn, guards, x=torch.zeros(3), y=[frozenset({1})])
+    program = lower(check.rows, check.names)
+    assert program.listing().splitlines()[-1] == "CHECK_PY '___holds(___size(x, 0) < 5)'"
+    assert program.in_python() == 1
+    assert [check.rows[program.row_of(i)].kind for i in range(len(program.code))] == [
+        *["TYPE_MATCH", "TYPE_MATCH"],
+        *["LENGTH"],
+        "SHAPE_ENV",
+    ]
 
 
 def test_the_table_and_the_reference_machine_have_the_same_instructions():
@@ -215,7 +249,7 @@ def test_the_table_and_the_reference_machine_have_the_same_instructions():
     assert sorted(implemented) == sorted(names)
     for op in OPS.values():
         assert op.input in ("REG", "NONE") and (op.input == "REG") == (op.name not in machine._FRAME_OPS)
-        assert op.operand in ("INDEX", "STR", "PTR", "CONST", "REG", "SPEC", "TEXT", "REGS", "NONE")
+        assert op.operand in ("INDEX", "STR", "PTR", "CONST", "CONSTS", "REG", "SPEC", "TEXT", "REGS", "NONE")
         assert op.doc
 
 
@@ -226,16 +260,15 @@ def test_a_row_that_cannot_be_read_is_an_error():
         read_ops('GUARD_OP(A, REG, PTR, "x")\nGUARD_OP(B, REG, "forgot the operand")\n')
 
 
-def test_both_runs_both_and_finds_a_difference(build, monkeypatch):
+def test_both_runs_all_three_and_finds_a_difference(build, monkeypatch):
     fn = outer(7)
-    check, values, validity = build(fn, [make_guard(X, B.EQUALS_MATCH)], x=2)
-    run = both(check)
+    check, values, validity = build(fn, [make_guard(X, B.EQUALS_MATCH)], options={"mode": "both"}, x=2)
     args = (2, None, None, values.globals, values.closure)
-    assert run(*args) and not run(3, *args[1:])
+    assert check(*args) and not check(3, *args[1:])
     monkeypatch.setattr(machine, "disagreements", [])
     monkeypatch.setitem(machine._REGISTER_OPS, "CHECK_EQUAL", lambda value, constant: True)
-    with pytest.raises(exc.InternalError, match="disagree: text False, program True"):
-        run(3, *args[1:])
+    with pytest.raises(exc.InternalError, match="disagree: text False, program True, native False"):
+        check(3, *args[1:])
     assert len(machine.disagreements) == 1
     validity.valid = False
-    assert not run(*args)
+    assert not check.fn(*args)

@@ -186,6 +186,17 @@ class Effect(Stmt):
 
 
 @dataclass(frozen=True, slots=True)
+class Apply(Stmt):
+    """One canonical instruction applied to operands pushed in order. What it leaves goes into the locals `names`,
+    the top first; None drops a value."""
+
+    names: tuple[str | None, ...]
+    opname: str
+    arg: Any
+    operands: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Delete(Stmt):
     """Make a local unbound; UnboundLocalError if it is."""
 
@@ -279,7 +290,11 @@ def _call_kw(e: CallKw) -> str:
     return f"{source(e.fn)}({', '.join([*map(source, e.args[:split]), *named])})"
 
 
-def _op(e: Op | Effect) -> str:
+def _apply(s: Apply) -> str:
+    return f"{', '.join(name or '_' for name in s.names)} = {_op(s)}"
+
+
+def _op(e: Op | Effect | Apply) -> str:
     symbol = e.arg if e.opname in ("BINARY_OP", "COMPARE_OP") else None
     if symbol is not None and len(e.operands) == 2:
         return f"({source(e.operands[0])} {symbol} {source(e.operands[1])})"
@@ -346,6 +361,7 @@ _PRINTERS: dict[type, Callable[[Any], str]] = {
     Assign: lambda s: f"{s.name} = {source(s.value)}",
     Do: lambda s: source(s.value),
     Effect: _op,
+    Apply: _apply,
     Delete: lambda s: f"del {s.name}",
     Return: lambda s: f"return {source(s.value)}",
     Branch: _branch,

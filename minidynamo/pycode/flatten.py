@@ -217,7 +217,7 @@ def _function(f: Flattener, e: x.Function) -> None:
     f.emit("MAKE_FUNCTION", flags)
 
 
-def operands(f: Flattener, e: x.Op | x.Effect, results: int) -> None:
+def operands(f: Flattener, e: x.Op | x.Effect | x.Apply, results: int) -> None:
     """Push the operands of a canonical instruction, checked against its row."""
     row = CANON.get(e.opname)
     if row is None or row.jump_effect is not None:
@@ -229,7 +229,7 @@ def operands(f: Flattener, e: x.Op | x.Effect, results: int) -> None:
     f.values(e.operands)
 
 
-def spell(f: Flattener, e: x.Op | x.Effect) -> None:
+def spell(f: Flattener, e: x.Op | x.Effect | x.Apply) -> None:
     kind = CANON[e.opname].arg_kind
     f.emit(e.opname, f.cell(e.arg) if kind == "cell" else f.local(e.arg) if kind == "local" else e.arg)
 

@@ -42,6 +42,17 @@ def _effect(f: Flattener, s: x.Effect) -> None:
         f.reachable = False
 
 
+def _apply(f: Flattener, s: x.Apply) -> None:
+    operands(f, s, len(s.names))
+    spell(f, s)
+    for name in s.names:
+        if name is None:
+            f.emit("POP_TOP")
+        else:
+            f.emit("STORE_FAST", f.local(name))
+            f.assigned.add(name)
+
+
 def _delete(f: Flattener, s: x.Delete) -> None:
     f.emit("DELETE_FAST", f.local(s.name))
     f.assigned.discard(s.name)
@@ -180,6 +191,7 @@ _STATEMENTS: dict[type, Callable[[Flattener, Any], None]] = {
     x.Assign: _assign,
     x.Do: _do,
     x.Effect: _effect,
+    x.Apply: _apply,
     x.Delete: _delete,
     x.Return: _return,
     x.Branch: _branch,

@@ -62,8 +62,9 @@ class Successor:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """The graph ends here. `ops` run in plain Python; a `branch` on `condition` chooses the successor (taken first);
-    `plain` successors are not compiled: they begin with what could not be captured."""
+    """The graph ends here. `ops` run in plain Python, while `handled` is the exception that is being handled; a `branch` on
+    `condition` chooses the successor (taken first); an exception of either goes to `caught`, the frame's own handler (None: it
+    leaves the frame). `plain` successors are not compiled: they begin with what could not be captured."""
 
     reason: Why
     where: Where
@@ -72,8 +73,14 @@ class Break:
     branch: str | None
     condition: VariableTracker | None
     successors: tuple[Successor, ...]
+    caught: Successor | None
+    handled: VariableTracker | None
     plain: bool
     opname: str
+
+    def ways(self) -> tuple[Successor, ...]:
+        """All places where the frame may go on."""
+        return self.successors if self.caught is None else (*self.successors, self.caught)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from .direct import Recipe, direct_plan
 from .moves import move
 from .plan import SkipFrame
 from .reloads import FailedLoad
+from .root import ERROR
 from .scope import FunctionScope
 
 
@@ -45,6 +46,7 @@ class Output:
     )  # what C needs to run the frame without this body
 
 
+TAKEN = "___taken"  # the local of emitted code that says which way a break's branch goes
 ATOMIC = (E.Local, E.Const, E.Null)
 
 
@@ -226,46 +228,64 @@ class Emitter:
                 self.body.append(E.Effect(effect.opname, effect.arg, operands))
 
     def break_(self, end: Break) -> None:
-        for successor in end.successors:
+        for successor in end.ways():
             for value in successor.values():
                 self.fixed(value)
         for op in end.ops:
             for operand in op.operands:
                 self.fixed(operand)
-        if end.condition is not None:
-            self.fixed(end.condition)
+        for single in (end.condition, end.handled):
+            if single is not None:
+                self.fixed(single)
         for own in self.capture.cells:
             self.cell(own.cell)
         self.replay()
         self.fill_cells()
         self.body.append(E.At(end.where.line))
+        ways = [(self.resume(successor),) for successor in end.successors]
+        if end.caught is None and end.handled is None:
+            self.body += self.steps(end, *ways)
+        else:
+            self.body += self.guarded(end, ways)
+
+    def guarded(self, end: Break, ways: list[E.Body]) -> E.Body:
+        """What plain Python runs, and only that, in the frame's try blocks: the resume functions have their own."""
+        flag = E.Local(TAKEN)
+        sides: list[E.Body] = [(E.Assign(TAKEN, E.Const(True)),), (E.Assign(TAKEN, E.Const(False)),)]
+        choosing = len(ways) == 2
+        steps = self.steps(end, *(sides if choosing else ()))
+        if end.handled is not None:
+            steps = (E.Handling(self.value(end.handled), steps),)
+        if end.caught is not None:
+            steps = (E.Catch(steps, ERROR, (self.resume(end.caught),)),)
+        if choosing:
+            return (*steps, E.Branch("POP_JUMP_IF_TRUE", (flag,), *ways))
+        return (*steps, *(statement for way in ways for statement in way))
+
+    def steps(self, end: Break, *ways: E.Body) -> E.Body:
+        """What plain Python runs, and then one of the ways, if there are any."""
         if end.branch == "FOR_ITER":
             (step,) = end.ops
-            held, item = step.results
-            more, done = (self.resume(s, end.plain) for s in end.successors)
-            self.body.append(E.IterBranch(self.value(step.operands[0]), (more,), (done,), held, item))
-            return
-        for op in end.ops:
-            self.plain(op)
-        if end.branch is not None:
-            assert end.condition is not None
-            condition = self.value(end.condition)
-            taken, fallthrough = (self.resume(s, end.plain) for s in end.successors)
-            self.body.append(E.Branch(end.branch, (condition,), (taken,), (fallthrough,)))
-        else:
-            self.body.append(self.resume(end.successors[0], end.plain))
+            return (E.IterBranch(self.value(step.operands[0]), *ways, *step.results),)
+        ops = tuple(self.plain(op) for op in end.ops)
+        if end.condition is not None:
+            assert end.branch is not None
+            return (*ops, E.Branch(end.branch, (self.value(end.condition),), *ways))
+        return (*ops, *(statement for way in ways for statement in way))
 
-    def plain(self, op: BrokenOp) -> None:
+    def plain(self, op: BrokenOp) -> E.Stmt:
         operands = tuple(E.Null() if isinstance(v, NullVariable) else self.value(v) for v in op.operands)
         if op.opname == "CALL_KW":
             operands = (*operands[:-1], E.Const(op.operands[-1].as_python_constant()))
+        if op.opname == "WITH_EXCEPT_START":
+            return E.Apply((*op.results, *(None for _ in operands)), op.opname, op.arg, operands)
+        if len(op.results) > 1:
+            return E.Apply(op.results, op.opname, op.arg, operands)
         if op.results:
-            (result,) = op.results
-            self.body.append(E.Assign(result, E.Op(op.opname, op.arg, operands)))
-        else:
-            self.body.append(E.Effect(op.opname, op.arg, operands))
+            return E.Assign(op.results[0], E.Op(op.opname, op.arg, operands))
+        return E.Effect(op.opname, op.arg, operands)
 
-    def resume(self, successor: Successor, plain: bool) -> E.Return:
+    def resume(self, successor: Successor) -> E.Return:
         """Hand the frame over to its resume function."""
         (state,) = successor.at.frames
         made = resume_code(self.code, state)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from ..exc import InternalError
 from ..pycode import expr as E
 
 
@@ -51,7 +52,28 @@ def _statement(s: E.Stmt, live: set[str]) -> E.Stmt:
         live -= assigned
         live |= used - assigned
         return E.Rescue(kept, s.value)
+    if isinstance(s, E.Catch):
+        return _catch(s, live)
+    if isinstance(s, E.Handling):
+        body = _body(s.body, live)
+        return E.Handling(_part(s.exception, live), body)
+    if isinstance(s, E.Apply):
+        live.difference_update(name for name in s.names if name is not None)
+        return E.Apply(s.names, s.opname, s.arg, _parts(s.operands, live))
     return _fields(s, live)
+
+
+def _catch(s: E.Catch, live: set[str]) -> E.Catch:
+    """The body may stop anywhere: what the handler needs is not given up inside. (The handler returns, and the body assigns
+    nothing that it needs.)"""
+    needed: set[str] = set()
+    handler = _body(s.handler, needed)
+    needed.discard(s.name)
+    live |= needed
+    body = _body(s.body, live)
+    if not needed <= live or not isinstance(handler[-1], E.Return):
+        raise InternalError(f"a handler that does not fit its body: {E.source(s)}")
+    return E.Catch(body, s.name, handler)
 
 
 def _parts(items: tuple[E.Expr, ...], live: set[str]) -> tuple[E.Expr, ...]:

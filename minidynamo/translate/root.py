@@ -10,7 +10,7 @@ from typing import Any
 from .. import config
 from ..events import Where
 from ..exc import Unsupported
-from ..pycode.canon import CANON
+from ..pycode.canon import CANON, TERMINATORS
 from ..pycode.instruction import Instruction
 from ..pycode.lift import CodeIR, lift, slot_names
 from ..pycode.liveness import live_locals
@@ -32,6 +32,7 @@ from ..reasons import (
 )
 from ..sources import AttrSource, ClosureSource, FrameValues, LocalSource
 from ..variables.base import VariableTracker
+from ..variables.constant import ConstantVariable
 from ..variables.exceptions import ExceptionVariable, ObservedException
 from ..variables.functions import CellVariable
 from ..variables.opaque import NullVariable, TemporaryVariable
@@ -75,7 +76,15 @@ PLAIN_OPS: dict[str, tuple[Count, Count]] = {
     "STORE_GLOBAL": (1, 0),
     "DELETE_GLOBAL": (0, 0),
     "STORE_DEREF": (1, 0),
+    "UNPACK_SEQUENCE": (1, lambda count: count),
+    "UNPACK_EX": (1, lambda counts: (counts & 255) + 1 + (counts >> 8)),
+    "BEFORE_WITH": (1, 2),
+    "WITH_EXCEPT_START": (lambda depth: depth, 1),
+    "CHECK_EXC_MATCH": (2, 1),
+    "RAISE_VARARGS": (lambda arg: arg, 0),
 }
+KEPT = {"IMPORT_FROM": 1, "CHECK_EXC_MATCH": 1, "WITH_EXCEPT_START": 5}  # operands that stay, the deepest ones
+ERROR = "___error"  # the local of emitted code with what the instruction at the break raised
 
 
 class InstructionTranslator(InstructionTranslatorBase):
@@ -121,7 +130,10 @@ class InstructionTranslator(InstructionTranslatorBase):
                 self.decide(at, stop)
             except ObservedException as escaped:
                 reason = why(OPERATOR_FAILS, name="the program", error=escaped.exception.type_name())
-                self.trace.plan.decide(at, Decision(reason, self.where(), plain=True))
+                first = getattr(escaped.exception, "raised_at", None)
+                at = at if first is None else first
+                caught = self.ir.handler_at(at) is not None  # by a handler that does not stop it
+                self.trace.plan.decide(at, Decision(reason, self.where(), plain=caught))
         return Return(self.result, self.where().line)
 
     def decide(self, at: int, stop: Any) -> None:
@@ -135,18 +147,30 @@ class InstructionTranslator(InstructionTranslatorBase):
     def break_here(self, decision: Decision) -> Break:
         """The instruction at hand is where the graph ends. The symbolic state is as it was before it."""
         inst = self.current = self.ir.instructions[self.index]
-        covered = bool(self.ir.regions) and self.ir.handler_at(self.index) is not None
         where = self.where()
-        if not covered and not decision.plain:
+        if not decision.plain:
+            caught = self.caught(inst)
             if inst.opname in CONDITIONAL:
-                return self.branch(decision, where, inst)
+                return self.branch(decision, where, inst, caught)
             if inst.opname == "FOR_ITER":
-                return self.loop(decision, where, inst)
+                return self.loop(decision, where, inst, caught)
             if inst.opname in PLAIN_OPS and not self.looks_at_frame(inst):
                 ops = self.run_plain()
-                return self.end(decision, where, inst, ops, None, None, (self.successor(),), False)
+                onward = () if inst.opname in TERMINATORS else (self.successor(),)
+                return self.end(decision, where, inst, ops, None, None, onward, caught, False)
         self.rewind(decision)
-        return self.end(decision, where, inst, (), None, None, (self.successor(),), True)
+        return self.end(decision, where, inst, (), None, None, (self.successor(),), None, True)
+
+    def caught(self, inst: Instruction) -> Successor | None:
+        """Where the frame goes on when the instruction at hand raises: at its handler, if it has one in this frame."""
+        region = self.ir.handler_at(self.index)
+        if region is None:
+            return None
+        stack, index = self.stack, self.index
+        number = [ConstantVariable(inst.offset // 2)] if region.lasti else []
+        handler = self.settle(region.target, [*stack[: region.depth], *number, TemporaryVariable(ERROR)])
+        self.stack, self.index = stack, index
+        return handler
 
     def looks_at_frame(self, inst: Instruction) -> bool:
         """Is it a call, perhaps of something that looks at this frame?"""
@@ -176,7 +200,7 @@ class InstructionTranslator(InstructionTranslatorBase):
             else:
                 ops.append(self.plain_op(inst))
             self.index += 1
-            if self.ir.is_boundary(self.index):
+            if inst.opname in TERMINATORS or self.ir.is_boundary(self.index):
                 return tuple(ops)
 
     def plain_op(self, inst: Instruction) -> BrokenOp:
@@ -186,8 +210,7 @@ class InstructionTranslator(InstructionTranslatorBase):
         values = tuple(self.popn(operands))
         if inst.opname == "CALL_KW":  # the names must be a constant of the emitted code
             constant_operand(self, values[-1])
-        if inst.opname == "IMPORT_FROM":  # the module stays below
-            self.stack += values
+        self.stack += values[: KEPT.get(inst.opname, 0)]
         names = tuple(self.temporary() for _ in range(results))
         for name in reversed(names):
             self.push(TemporaryVariable(name))
@@ -197,16 +220,18 @@ class InstructionTranslator(InstructionTranslatorBase):
         self.temporaries += 1
         return f"___result{self.temporaries - 1}"
 
-    def branch(self, decision: Decision, where: Where, inst: Instruction) -> Break:
+    def branch(
+        self, decision: Decision, where: Where, inst: Instruction, caught: Successor | None
+    ) -> Break:
         """Both sides of a conditional jump go on in a resume function of their own."""
         condition, following = self.pop(), self.index + 1
         stack = list(self.stack)
         assert inst.target is not None
         taken = self.settle(inst.target.index, list(stack))
         fallthrough = self.settle(following, list(stack))
-        return self.end(decision, where, inst, (), inst.opname, condition, (taken, fallthrough), False)
+        return self.end(decision, where, inst, (), inst.opname, condition, (taken, fallthrough), caught, False)
 
-    def loop(self, decision: Decision, where: Where, inst: Instruction) -> Break:
+    def loop(self, decision: Decision, where: Where, inst: Instruction, caught: Successor | None) -> Break:
         """One step of a real iterator: the loop's body with the item on the stack, or what comes after the loop."""
         iterator, following = self.pop(), self.index + 1
         held, item = self.temporary(), self.temporary()
@@ -215,7 +240,7 @@ class InstructionTranslator(InstructionTranslatorBase):
         more = self.settle(following, [*below, TemporaryVariable(item)])
         done = self.settle(inst.target.index, list(below))
         ops = (BrokenOp("FOR_ITER", None, (iterator,), (held, item)),)
-        return self.end(decision, where, inst, ops, "FOR_ITER", None, (more, done), False)
+        return self.end(decision, where, inst, ops, "FOR_ITER", None, (more, done), caught, False)
 
     def settle(self, index: int, stack: list[VariableTracker]) -> Successor:
         """Do what lies between here and the next original instruction: shuffles and jumps only."""
@@ -253,16 +278,27 @@ class InstructionTranslator(InstructionTranslatorBase):
         branch: str | None,
         condition: VariableTracker | None,
         successors: tuple[Successor, ...],
+        caught: Successor | None,
         plain: bool,
     ) -> Break:
         if is_module_call(self.code):
             reason = why(SKIP_MODULE_CALL, inner=str(decision.reason))
             inner = decision.reason.inner or decision.reason
             raise SkipFrame(dataclasses.replace(reason, inner=inner), decision.cause, mark=False)
-        if not self.worthwhile(plain):
+        if not self.worthwhile(plain or not successors):
             raise SkipFrame(why(SKIP_FIRST, inner=str(decision.reason)), decision.cause, self.trace.always())
         return Break(
-            decision.reason, where, decision.cause, ops, branch, condition, successors, plain, inst.opname
+            decision.reason,
+            where,
+            decision.cause,
+            ops,
+            branch,
+            condition,
+            successors,
+            caught,
+            self.handled[-1] if self.handled and not plain else None,
+            plain,
+            inst.opname,
         )
 
     def worthwhile(self, plain: bool) -> bool:
@@ -280,8 +316,10 @@ def roots(end: Return | Break, cells: tuple[CellVariable, ...]) -> list[Variable
     values: list[VariableTracker] = [v for op in end.ops for v in op.operands]
     if end.condition is not None:
         values.append(end.condition)
-    for successor in end.successors:
+    for successor in end.ways():
         values += successor.values()
+    if end.handled is not None:
+        values.append(end.handled)
     return values + list(cells)
 
 
@@ -327,7 +365,7 @@ def end_sooner(tx: InstructionTranslator, trace: Trace, reached: Reached) -> tup
         return live.birth, Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain=live.has_blocks())
     for tracker in reached.order:
         if isinstance(tracker, ExceptionVariable) and tracker.raised_at is not None:
-            return tracker.raised_at, Decision(why(EXCEPTION), tx.where_of(tracker.raised_at), plain=True)
+            return tracker.raised_at, Decision(why(EXCEPTION), tx.where_of(tracker.raised_at))
     return None
 
 

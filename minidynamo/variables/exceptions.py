@@ -1,4 +1,4 @@
-"""Exceptions made in the trace, and what travels when one is raised there."""
+"""Exceptions made in the trace, and what travels when one is raised in the trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .sequences import TupleVariable
 class ObservedException(Exception):
     """The program raises `exception` at the current instruction of the trace. Caught by the frame that has a handler."""
 
-    def __init__(self, exception: ExceptionVariable) -> None:
+    def __init__(self, exception: VariableTracker) -> None:
         super().__init__(exception.type_name())
         self.exception = exception
 

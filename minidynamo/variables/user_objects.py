@@ -275,7 +275,7 @@ class UserObject(VariableTracker):
         try:
             return self.call_special(tx, "__next__", [])
         except ObservedException as stop:
-            if not is_subtype(stop.exception.cls, StopIteration):
+            if not is_subtype(stop.exception.python_type(), StopIteration):
                 raise
             return None
 

@@ -63,7 +63,7 @@ def emit_call_function_ex(has_mapping: Any) -> Steps:
     return (call,) if has_mapping else (("PUSH_NULL", None), call)
 
 
-EMITTERS: dict[str, Emitter] = py313.EMITTERS | {
+EMITTERS: dict[str, Emitter] = without(py313.EMITTERS, "BEFORE_WITH") | {
     "BINARY_SUBSCR": emit_steps(("BINARY_OP", "[]")),
     "CALL_FUNCTION_EX": emit_call_function_ex,
 }

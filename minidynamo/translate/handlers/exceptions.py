@@ -8,8 +8,9 @@ from ...pycode.instruction import Instruction
 from ...reasons import EXCEPTION
 from ...variables.base import VariableTracker
 from ...variables.constant import ConstantVariable
-from ...variables.exceptions import ExceptionVariable, ObservedException, TracebackVariable, follows
+from ...variables.exceptions import ExceptionVariable, ObservedException, follows
 from ...variables.functions import BuiltinVariable
+from ...variables.outside_exceptions import details, exception_class
 from ...variables.sequences import TupleVariable
 from .calls import callable_and_arguments
 from .table import handles
@@ -24,8 +25,14 @@ def raised(tx: Any, value: VariableTracker) -> ObservedException:
         value = ExceptionVariable(value.fn, [])
     if not isinstance(value, ExceptionVariable):
         tx.unsupported(EXCEPTION)
-    assert isinstance(value, ExceptionVariable)
-    if value.raised_at is None:
+    return passed_on(tx, value)
+
+
+def passed_on(tx: Any, value: VariableTracker) -> ObservedException:
+    """What raising again does, where that adds nothing to the traceback."""
+    value = value.realize(tx)
+    exception_class(tx, value)
+    if isinstance(value, ExceptionVariable) and value.raised_at is None:
         value.raised_at = tx.trace.root_index
     return ObservedException(value)
 
@@ -34,14 +41,16 @@ def raised(tx: Any, value: VariableTracker) -> ObservedException:
 def raise_varargs(tx: Any, inst: Instruction) -> None:
     """`raise`, `raise e`, `raise e from cause`. The cause matters only to who looks at the exception: that breaks the graph."""
     values = tx.popn(inst.arg)
-    if not values and not tx.handled:
+    if values:
+        raise raised(tx, values[0])
+    if not tx.handled:
         tx.unsupported(EXCEPTION)
-    raise raised(tx, values[0] if values else tx.handled[-1])
+    raise passed_on(tx, tx.handled[-1])
 
 
 @handles("RERAISE")
 def reraise(tx: Any, inst: Instruction) -> None:
-    raise raised(tx, tx.pop())
+    raise passed_on(tx, tx.pop())
 
 
 @handles("PUSH_EXC_INFO")
@@ -63,22 +72,19 @@ def pop_except(tx: Any, inst: Instruction) -> None:
 def check_exc_match(tx: Any, inst: Instruction) -> None:
     """CPython: PyErr_GivenExceptionMatches, which walks the MRO and asks no `__subclasscheck__`."""
     classes = tx.pop().realize(tx)
-    exception = tx.stack[-1].realize(tx)
+    raised_class = exception_class(tx, tx.stack[-1])
     wanted = classes.items if isinstance(classes, TupleVariable) else [classes]
     found = [c for c in (c.realize(tx) for c in wanted) if isinstance(c, BuiltinVariable)]
-    if not isinstance(exception, ExceptionVariable) or len(found) < len(wanted):
+    if len(found) < len(wanted):
         tx.unsupported(EXCEPTION)
-    mro = type.__dict__["__mro__"].__get__(exception.cls)
+    mro = type.__dict__["__mro__"].__get__(raised_class)
     tx.push(ConstantVariable(any(c.fn in mro for c in found), guards=VariableTracker.propagate(*found)))
 
 
 @handles("WITH_EXCEPT_START")
 def with_except_start(tx: Any, inst: Instruction) -> None:
     """`__exit__(type, exception, traceback)`; the exit function lies below what the handler saved."""
-    exception = tx.stack[-1].realize(tx)
-    if not isinstance(exception, ExceptionVariable):
-        tx.unsupported(EXCEPTION)
+    facts = details(tx, tx.stack[-1])
     below = [tx.stack[-inst.arg]] if inst.arg == 4 else [tx.stack[-inst.arg], tx.stack[-inst.arg + 1]]
     fn, args = callable_and_arguments(below) if len(below) == 2 else (below[0], [])
-    details = [BuiltinVariable(exception.cls, None), exception, TracebackVariable()]
-    tx.push(tx.call(fn, [*args, *details], {}))
+    tx.push(tx.call(fn, [*args, *facts], {}))

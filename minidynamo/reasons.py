@@ -235,8 +235,8 @@ TRY_REGION = _row(
 EXCEPTION = _row(
     "EXCEPTION",
     "MD238",
-    "an exception is raised or handled here",
-    "the rest of this function runs as plain Python (functions it calls are still captured)",
+    "an exception is raised or looked at here",
+    "plain Python raises it; the function is captured again from its handler on",
 )
 GENERATOR_LIVE = _row(
     "GENERATOR_LIVE",

@@ -242,7 +242,7 @@ class Emitter:
         self.replay()
         self.fill_cells()
         self.body.append(E.At(end.where.line))
-        ways = [(self.resume(successor),) for successor in end.successors]
+        ways: list[E.Body] = [(self.resume(successor),) for successor in end.successors]
         if end.caught is None and end.handled is None:
             self.body += self.steps(end, *ways)
         else:
@@ -265,8 +265,8 @@ class Emitter:
     def steps(self, end: Break, *ways: E.Body) -> E.Body:
         """What plain Python runs, and then one of the ways, if there are any."""
         if end.branch == "FOR_ITER":
-            (step,) = end.ops
-            return (E.IterBranch(self.value(step.operands[0]), *ways, *step.results),)
+            (step,), (more, done) = end.ops, ways
+            return (E.IterBranch(self.value(step.operands[0]), more, done, *step.results),)
         ops = tuple(self.plain(op) for op in end.ops)
         if end.condition is not None:
             assert end.branch is not None

@@ -83,7 +83,11 @@ PLAIN_OPS: dict[str, tuple[Count, Count]] = {
     "CHECK_EXC_MATCH": (2, 1),
     "RAISE_VARARGS": (lambda arg: arg, 0),
 }
-KEPT = {"IMPORT_FROM": 1, "CHECK_EXC_MATCH": 1, "WITH_EXCEPT_START": 5}  # operands that stay, the deepest ones
+KEPT = {
+    "IMPORT_FROM": 1,
+    "CHECK_EXC_MATCH": 1,
+    "WITH_EXCEPT_START": 5,
+}  # operands that stay, the deepest ones
 ERROR = "___error"  # the local of emitted code with what the instruction at the break raised
 
 
@@ -220,16 +224,16 @@ class InstructionTranslator(InstructionTranslatorBase):
         self.temporaries += 1
         return f"___result{self.temporaries - 1}"
 
-    def branch(
-        self, decision: Decision, where: Where, inst: Instruction, caught: Successor | None
-    ) -> Break:
+    def branch(self, decision: Decision, where: Where, inst: Instruction, caught: Successor | None) -> Break:
         """Both sides of a conditional jump go on in a resume function of their own."""
         condition, following = self.pop(), self.index + 1
         stack = list(self.stack)
         assert inst.target is not None
         taken = self.settle(inst.target.index, list(stack))
         fallthrough = self.settle(following, list(stack))
-        return self.end(decision, where, inst, (), inst.opname, condition, (taken, fallthrough), caught, False)
+        return self.end(
+            decision, where, inst, (), inst.opname, condition, (taken, fallthrough), caught, False
+        )
 
     def loop(self, decision: Decision, where: Where, inst: Instruction, caught: Successor | None) -> Break:
         """One step of a real iterator: the loop's body with the item on the stack, or what comes after the loop."""

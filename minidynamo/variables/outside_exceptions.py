@@ -38,7 +38,10 @@ class OutsideExceptionVariable(OpaqueVariable):
         return super().getattr(tx, name)
 
 
-@wraps_if("exception", lambda value: is_subtype(type(value), BaseException) and not type(value).__flags__ & HEAP_TYPE)
+@wraps_if(
+    "exception",
+    lambda value: is_subtype(type(value), BaseException) and not type(value).__flags__ & HEAP_TYPE,
+)
 def wrap_exception(tx: Tracing, value: BaseException, source: Source) -> VariableTracker:
     made = OutsideExceptionVariable(value, source)
     made.make_guards(tx, GuardBuilder.TYPE_MATCH)
@@ -59,5 +62,7 @@ def details(tx: Tracing, value: VariableTracker) -> list[VariableTracker]:
     if value.source is None:
         return [BuiltinVariable(cls, None), value, TracebackVariable()]
     assert isinstance(value, OutsideExceptionVariable | UserObjectVariable)
-    traceback = tx.lazily(static_attr(value.value, "__traceback__"), AttrSource(value.source, "__traceback__"))
+    traceback = tx.lazily(
+        static_attr(value.value, "__traceback__"), AttrSource(value.source, "__traceback__")
+    )
     return [tx.wrap(cls, TypeSource(value.source)), value, traceback]

@@ -61,9 +61,12 @@ def at(name: str, index: int, plain: bool = False) -> Chooser:
 
 
 def everywhere(opnames: frozenset[str]) -> Chooser:
-    """A break at every instruction of these kinds, in every code object."""
+    """A break at every instruction of these kinds, in every code object. (What comes before the jump of a resume function is no
+    part of the program.)"""
 
     def choose(code: types.CodeType) -> dict[int, Decision]:
-        return {inst.index: decision() for inst in lift(code).instructions if inst.opname in opnames}
+        ir = lift(code)
+        entry = next(i.index for i in ir.instructions if i.opname == "JUMP") if is_resume_code(code) else 0
+        return {i.index: decision() for i in ir.instructions if i.index >= entry and i.opname in opnames}
 
     return choose

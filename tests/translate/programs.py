@@ -313,6 +313,258 @@ def f(x, n):
         print("end")
     return z * 2
 
+# all clauses: f(T(2), 0); f(T(2), 1); f(T(2), 2)
+import sys
+def f(x, n):
+    y = x + 1
+    try:
+        y = y * 2
+        k = [7, 8][n]
+        y = y + k // n
+    except ZeroDivisionError as e:
+        print("zero", e, sys.exc_info()[1] is e)
+        y = y - 1
+    except (IndexError, KeyError):
+        print(sys.exc_info()[0])
+        y = y * 3
+    else:
+        print("else")
+        y = y * 5
+    finally:
+        print("finally", sys.exc_info()[0])
+        y = y + 0.5
+    return y, sys.exc_info()
+
+# exceptions raised while others are handled: f(T(2), 0); f(T(2), 1); f(T(2), 2)
+import sys
+def f(x, n):
+    y = x + 1
+    try:
+        try:
+            raise ValueError("first")
+        except ValueError as first:
+            y = y * 2
+            try:
+                if n == 0:
+                    raise KeyError("second")
+                if n == 1:
+                    raise
+                y = y * [1][n]
+            except LookupError as second:
+                print(repr(second), repr(second.__context__), sys.exc_info()[1] is second)
+                y = y + len(second.args)
+            print(sys.exc_info()[1] is first, first.__context__)
+        print(sys.exc_info())
+    except ValueError as e:
+        print("outer", e, e.__context__)
+        y = y - 5
+    return y
+
+# an exception passes finally, with and handlers of other kinds: f(T(2), 0); f(T(2), 1)
+import sys
+class M:
+    def __init__(self, name):
+        self.name = name
+    def __enter__(self):
+        return self
+    def __exit__(self, kind, value, trace):
+        print(self.name, kind, value, trace is None)
+def g(n):
+    return 4 // n
+def f(x, n):
+    y = x * 2
+    try:
+        with M("a") as a, M("b"):
+            try:
+                y = y * g(n)
+            except KeyError:
+                y = y - 1
+            finally:
+                y = y + 1
+                print("finally", a.name)
+        y = y * 7
+    except ArithmeticError as e:
+        print(e, [w for w in "ab"])
+    return y
+
+# the exception leaves: f(T(2), 0); f(T(2), 1)
+def g(n):
+    try:
+        return 4 // n
+    finally:
+        print("g")
+def f(x, n):
+    y = x + 1
+    try:
+        try:
+            z = y * g(n)
+        except ZeroDivisionError as e:
+            y = y + 1
+            raise ValueError("other", y.shape) from e
+    finally:
+        print("end", y)
+    return z
+
+# a manager that swallows: f(T(2), 0); f(T(2), 1)
+class M:
+    log = []
+    def __enter__(self):
+        self.log.append("in")
+        return self.log
+    def __exit__(self, *details):
+        self.log.append(details[0])
+        return details[0] is ZeroDivisionError
+def f(x, n):
+    m = M()
+    y = x + 1
+    with m as log:
+        y = y * 2
+        y = y + 4 // n
+        log.append("end")
+    with m:
+        return y * 3, log
+
+# return, break and continue through finally: f(T(2), 3)
+def f(x, n):
+    for i in range(n):
+        try:
+            if i == 0:
+                continue
+            if i == 2:
+                break
+            x = x + i
+        finally:
+            print("leaving", i)
+            x = x * 2
+    try:
+        return x + 1
+    finally:
+        print("last", x)
+
+# branches and iteration on tensors in blocks: f(T(2)); f(-T(2))
+def f(x):
+    y = x
+    try:
+        if x.sum() > 0:
+            y = y + 1
+        for row in x:
+            y = y + row
+        for p in iter([1, 2]):
+            y = y * p
+        assert y.sum() > 0, "positive"
+    except AssertionError as e:
+        print(e)
+        y = y - 1
+    return y
+
+# errors of the program's objects: f(T(2), O()); f(T(2), O(1))
+import sys
+class O:
+    def __init__(self, n=0):
+        self.n = n
+    def __bool__(self):
+        print("bool", sys.exc_info()[0])
+        raise OverflowError("bool", self.n)
+    def __iter__(self):
+        return self
+    def __next__(self):
+        self.n += 1
+        if self.n > 2:
+            raise LookupError("next")
+        return self.n
+def f(x, o):
+    y = x + 1
+    try:
+        for i in o:
+            y = y * i
+    except LookupError:
+        y = y + 10
+        try:
+            if o:
+                y = y * 0
+        except OverflowError as e:
+            print(e, type(e.__context__), e.__context__)
+            y = y + 100
+    return y
+
+# gradients are off inside: f(T(2, requires_grad=True), 0); f(T(2, requires_grad=True), 1)
+def f(x, n):
+    y = x * 2
+    try:
+        with torch.no_grad():
+            z = y * 3
+            print(torch.is_grad_enabled(), z.requires_grad)
+            z = z + 1 // n
+            with torch.enable_grad():
+                w = y * z
+                print(w.requires_grad, torch.is_grad_enabled())
+            print(torch.is_grad_enabled())
+    except ZeroDivisionError:
+        print(torch.is_grad_enabled())
+        w = y * 5
+    return y.requires_grad, z.requires_grad, w, torch.is_grad_enabled()
+
+# managers of contextlib: f(T(2), 0); f(T(2), 1)
+import contextlib
+@contextlib.contextmanager
+def noting(name):
+    print("in", name)
+    try:
+        yield len(name)
+    except ZeroDivisionError as e:
+        print("saw", e)
+        raise
+    finally:
+        print("out", name)
+def f(x, n):
+    y = x + 1
+    with contextlib.suppress(ArithmeticError), noting("one") as k:
+        y = y * k
+        y = y // (1 // n)
+        with contextlib.nullcontext(y) as z, contextlib.ExitStack() as stack:
+            stack.callback(print, "callback")
+            y = z + stack.enter_context(noting("two"))
+    return y
+
+# an exception of the caller is handled meanwhile: f(T(2))
+import sys
+def g(x):
+    y = x + 1
+    try:
+        [][y.dim()]
+    except IndexError as e:
+        print(type(e.__context__), sys.exc_info()[0])
+        y = y * 2
+    print(sys.exc_info()[0])
+    return y
+def f(x):
+    try:
+        {}["k"]
+    except KeyError:
+        y = g(x)
+        try:
+            raise ValueError
+        except ValueError as e:
+            print(type(e.__context__))
+        return y, sys.exc_info()[0]
+
+# cells in handlers: f(T(2), 0); f(T(2), 1)
+def f(x, n):
+    seen = []
+    def note(what):
+        seen.append((what, n))
+        return what
+    y = x + 1
+    try:
+        z = y * (note(6) // n)
+    except ZeroDivisionError as e:
+        z = y + note(len(e.args))
+        n = 9
+        get = lambda: (n, z)
+    else:
+        get = lambda: seen
+    return get(), seen, note(y)
+
 # default that is mutated: f(T(2)); f(T(2))
 def f(x, seen=[]):
     seen.append(x + 1)

@@ -96,6 +96,7 @@ SAMPLES = [
         "optimized module", "minidynamo.optimize('eager')(M)", "v(x - 5)", "setattr(M, 'negative_slope', 0.25)",
         "M = torch.nn.LeakyReLU(0.5)",
     ),
+    Sample("exception", "OSError(2, 'a')", "v.args[1], v.errno", "setattr(V, 'errno', 3)"),
     Sample("user object", "A()", "v.k, v.n", "setattr(V, 'k', 2)", "class A:\n    n = 7\n    k = 1"),
     Sample("enum member", "M.A", "v is M.A, v.value", other("M.B"), "import enum\nM = enum.Enum('M', 'A B')"),
     Sample("class", "A", "v.k, v().k", "setattr(V, 'k', 2)", "class A:\n    k = 1"),

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .eval_frame import optimize as optimize
     from .eval_frame import reset as reset
     from .logs import set_logs as set_logs
+    from .recording.session import expect as expect
+    from .recording.session import no_recompiles as no_recompiles
+    from .recording.session import record as record
 
 __version__ = "0.1.0"
 
@@ -34,6 +37,7 @@ _HOMES: dict[str, str | None] = {
         "eval_frame",
     ),
     **dict.fromkeys(("register_backend", "lookup_backend", "list_backends"), "backends"),
+    **dict.fromkeys(("record", "expect", "no_recompiles"), "recording.session"),
     "set_logs": "logs",
     "report": "debug.report",
     **dict.fromkeys(("config", "exc", "testing", "events", "reasons"), None),

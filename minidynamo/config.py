@@ -65,6 +65,7 @@ OPTIONS: dict[str, Option] = {
         None,
         "decorated functions run as plain Python",
     ),
+    "backend": Option("", (str,), None, "when set: the backend of everything that is optimized from now on"),
     "guards": Option(
         _choice("MINIDYNAMO_GUARDS", "native", ("native", "text", "both")),
         (str,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import inspect
+import os
 import sys
 import types
 import weakref
@@ -30,6 +31,7 @@ from .debug.frames import code_of, compiled_frames
 from .exc import InvalidBackend
 from .optimized_module import OptimizedModule
 from .reasons import SKIP_GENERATOR, SKIP_LIBRARY, unsupported_error, why
+from .recording import session
 
 GENERATOR_LIKE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _keys: weakref.WeakValueDictionary[Any, CompileKey] = weakref.WeakValueDictionary()
@@ -53,6 +55,10 @@ def _first_miss(*frame: Any) -> Any:
 
 set_convert_frame(_first_miss)
 logs.from_environment()
+if os.environ.get("MINIDYNAMO_TRACE"):
+    from .recording import session
+
+    session.from_environment()
 
 
 def _identity(value: Any) -> Any:
@@ -193,7 +199,7 @@ def optimize(
         raise TypeError(
             f"minidynamo.optimize: guard_fail_fn takes a callable, not {type(guard_fail_fn).__name__}"
         )
-    found = lookup_backend(backend)
+    found = lookup_backend(config.backend or backend)
     bound, given = _with_options(found, mode, options)
     if disable or config.disable:
         return NoOptimizer()

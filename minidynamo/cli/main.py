@@ -27,11 +27,22 @@ class Command:
 
 
 COMMANDS: dict[str, Command] = {
+    "run": Command(
+        "minidynamo.cli.run", "run a program and tell what was compiled, and why again: run SCRIPT"
+    ),
+    "report": Command("minidynamo.cli.report", "the same from a recording, in other formats"),
+    "why": Command("minidynamo.cli.why", "one cause in full: why 1, why FUNC"),
+    "diff": Command("minidynamo.cli.diff", "two runs, or two entries: diff A B, diff 0/1 0/2"),
+    "graph": Command("minidynamo.cli.graph", "the graph of a compilation: graph 0/1 --svg"),
+    "code": Command("minidynamo.cli.code", "bytecode before and after, and guards: code 0/1"),
+    "timeline": Command("minidynamo.cli.timeline", "a timeline for chrome://tracing and Perfetto"),
+    "repro": Command("minidynamo.cli.repro", "a standalone script of one compilation: repro 0/1 -o repro.py"),
     "doctor": Command("minidynamo.cli.doctor", "what of this installation is present, missing or slower"),
     "walkthrough": Command("minidynamo.cli.walkthrough", "one compilation, one screen per stage"),
     "trace": Command("minidynamo.cli.trace", "the stages of one function: trace FILE:FUNC --stage=graph"),
     "explain": Command("minidynamo.cli.explain", "what an MD code means and what to do: explain MD201"),
     "tables": Command("minidynamo.cli.tables", "every dispatch table"),
+    "completion": Command("minidynamo.cli.completion", "completion for bash, zsh or fish"),
 }
 
 

@@ -37,17 +37,23 @@ class Fix:
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What a fix is made from. `calls`: every call of the function that compiled it, with what it passes for the argument that
-    varies (None: not passed); `writers`: statements that may write the place; `sizes`: sizes seen, as text."""
+    varies (None: not passed); `writers`: statements that may write the place; `seen`: values seen; `used`: where it is read; `made`: the
+    line where plain Python made it, behind a graph break."""
 
     change: Change
     failure: Any
     calls: tuple[tuple[Site, Passed | None], ...]
     writers: tuple[Writer, ...]
     seen: tuple[str, ...]
+    used: Place | None = None
+    made: Place | None = None
 
 
 def fix_of(about: Situation) -> Fix:
     """The fix for a cause; its row's advice where no better one can be made."""
+    if about.made is not None:
+        at = f"{about.made.file.rpartition('/')[2]}:{about.made.line}"
+        return Fix(f"mend the graph break at {at}: plain Python makes the value there")
     make = _FIXES.get(about.change.reason.code)
     made = make(about) if make is not None else None
     return made or Fix(about.change.reason.hint)
@@ -160,13 +166,31 @@ def _grad(about: Situation) -> Fix | None:
     return _one(_statement_edits(about, f"with torch.inference_mode({enabled}): "), about.change.reason.hint)
 
 
+def _decision(about: Situation) -> str:
+    """The test of an `if` or `while` on the line that reads the value, "" when it is read for something else."""
+    if about.used is None:
+        return ""
+    tree = tree_of(about.used.file)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, (ast.If, ast.While, ast.IfExp)) and node.test.lineno == about.used.line:
+            if about.used.text and about.used.text in ast.unparse(node.test):
+                return ast.unparse(node.test)
+    return ""
+
+
 def _number(about: Situation) -> Fix | None:
+    decision = _decision(about)
+    if decision:
+        return Fix(f"decide outside: pass `{decision}` as a bool in place of {about.change.name}")
     if not all(map(is_number, (about.change.old, about.change.new))):
         return Fix("use one compiled function per value, or keep it constant")
     return _one(_wrapped_arguments(about, "torch.tensor({0})"), "pass a tensor: torch.tensor(...)")
 
 
 def _written(about: Situation) -> Fix | None:
+    decision = _decision(about)
+    if decision:
+        return Fix(f"decide outside: pass `{decision}` as a bool in place of {about.change.name}")
     if not all(map(is_number, (about.change.old, about.change.new))):
         return Fix(f"keep {about.change.name} constant, or pass it as an argument")
     buffer = about.failure.owner == "module"

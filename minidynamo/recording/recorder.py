@@ -53,7 +53,7 @@ class Recorder:
         self.only = tuple(only)
         self.details = details
         self.redacted = _flag("MINIDYNAMO_REDACT") if redacted is None else redacted
-        self.command = list(sys.orig_argv if command is None else command)
+        self.command = list(sys.argv if command is None else command)
         self._lock = threading.RLock()
         self._begin()
 
@@ -263,6 +263,9 @@ class Recorder:
         return site
 
     def _cause(self, event: events.Recompile, failure: GuardFailure, site: Site | None) -> Record:
+        made = _made_at() if event.resume else None
+        if made is not None:
+            failure = _of_a_break(failure, made)
         change = classify(failure)
         about = self._frames.setdefault(event.where, _Frame())
         seen = about.seen.setdefault((change.reason.code, change.name), [change.old])
@@ -271,8 +274,8 @@ class Recorder:
         calls = tuple((s, _passed(s, event, failure)) for s in about.sites.values())
         used = _used(failure)
         found = self._writers(event, failure, site, used)
-        fix = fix_of(Situation(change, failure, calls, tuple(found), tuple(seen)))
-        place, kind = self._where_from(event, failure, site, found)
+        fix = fix_of(Situation(change, failure, calls, tuple(found), tuple(seen), used, made))
+        place, kind = (made, "made") if made is not None else self._where_from(event, failure, site, found)
         return _cause_record(change, failure, place, kind, used, found, fix)
 
     def _writers(
@@ -300,13 +303,6 @@ class Recorder:
         self, event: events.Recompile, failure: GuardFailure, site: Site | None, found: list[Writer]
     ) -> tuple[Place | None, str]:
         """The place that the report names, and what it is: passed, written, called, made."""
-        if event.resume:
-            frame = caller()
-            return (
-                (line_place(frame.f_code.co_filename, frame.f_lineno), "made")
-                if frame is not None
-                else (None, "")
-            )
         if found:
             return found[0].place, "written"
         if site is None:
@@ -330,6 +326,22 @@ def _passed(site: Site, event: events.Recompile, failure: GuardFailure) -> Passe
     return passed(
         site.call, event.parameters, event.positional, event.where.function, failure.root_name, index
     )
+
+
+def _made_at() -> Place | None:
+    """Behind a graph break: the line that plain Python has just run."""
+    frame = caller()
+    return line_place(frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
+
+
+def _of_a_break(failure: GuardFailure, made: Place) -> GuardFailure:
+    """A value that plain Python made at a break is named after what it is assigned to."""
+    if not failure.name.startswith("___stack"):
+        return failure
+    name, equals, _ = made.text.partition(" = ")
+    said = name if equals and name.isidentifier() else f"the value of line {made.line}"
+    text = said + failure.name.removeprefix(failure.root_name)
+    return dataclasses.replace(failure, name=text, member=("name", said))
 
 
 def _used(failure: GuardFailure) -> Place | None:
@@ -357,7 +369,8 @@ def _cause_record(
         "old": change.old,
         "new": change.new,
         "kind": failure.kind,
-        "guard": failure.part,
+        "guard": guard_words(failure),
+        "guard_text": failure.part,
         "source": failure.path,
         "expected": failure.expected,
         "actual": failure.actual,
@@ -368,6 +381,13 @@ def _cause_record(
         "fix": fix.text,
         "edits": [dataclasses.asdict(edit) for edit in fix.edits],
     }
+
+
+def guard_words(failure: GuardFailure) -> str:
+    """The guard as the program would say it: `lr == 0.1`; `x: size (2,)`."""
+    if failure.kind in ("EQUALS_MATCH", "SAME_MATCH"):
+        return f"{failure.name} == {failure.expected}"
+    return f"{failure.name}: {failure.expected}"
 
 
 _NOTES: dict[type, Callable[[Recorder, Any], None]] = {

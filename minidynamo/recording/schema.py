@@ -11,7 +11,8 @@
 | summary | last | hits (by n), skips (by file:line:function:code), seconds, exit |
 
 `n` numbers the compilations of a process, `id` is the one that logs show (frame/compilation). `at` is in seconds since the header.
-A cause: code, name, old, new, kind, guard, site, site_kind, used, fix, edits, writers. A place: file, line, source, begin, end, text.
+A cause: code, name, old, new, kind, guard (in words), guard_text, expected, actual, source (guard text of the place), site, site_kind,
+used, fix, edits, writers. A place: file, line, source, begin, end, text.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ def place_from(record: Record | None) -> Place | None:
 def redact(record: Record) -> Record:
     """Without text of the program's: strings in values, source lines, expressions, command line, directories, code listings.
     Numbers, sizes, names of functions and variables and line numbers stay."""
+    if {"begin", "end", "text"} <= record.keys():  # a place
+        record = {**record, "text": ""}
+    if record.get("edits"):
+        record = {**record, "fix": "(a line of the program)"}
     return {key: _REDACTED.get(key, _inside)(value) for key, value in record.items()}
 
 
@@ -87,8 +92,9 @@ def without_strings(text: str) -> str:
 
 _REDACTED: dict[str, Callable[[Any], Any]] = {
     "file": _base_name,
+    **dict.fromkeys(("command", "cwd", "source", "detail", "edits", "writers", "config"), _gone),
     **dict.fromkeys(
-        ("command", "cwd", "source", "text_of_source", "detail", "edits", "writers", "config"), _gone
+        ("old", "new", "expected", "actual", "guard", "guard_text", "guards", "values", "fix", "exit"),
+        _without_strings,
     ),
-    **dict.fromkeys(("old", "new", "guard", "guards", "values", "fix", "exit"), _without_strings),
 }

@@ -29,6 +29,8 @@ ENVIRONMENT: dict[str, str] = {
     "MINIDYNAMO_GUARDS": "how guards are checked: native, text or both",
     "MINIDYNAMO_VERIFY": "check emitted code and first results",
     "MINIDYNAMO_LOG": "log topics that are printed",
+    "MINIDYNAMO_TRACE": "record every process to this file; %p is its id",
+    "MINIDYNAMO_REDACT": "recordings without text of the program",
     "MINIDYNAMO_BUILD_CXX": "building: the C++ leaf",
     "MINIDYNAMO_SANITIZE": "building: sanitizers",
     "MINIDYNAMO_WERROR": "building: warnings as errors",

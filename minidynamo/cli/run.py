@@ -200,7 +200,8 @@ def _print(options: Any, result: Any) -> None:
             shown += ["", *page(result, cause, style)]
         for row in result.breaks:
             shown += ["", *break_page(row)]
-    print("\n".join(shown), file=sys.stderr)
+    if shown:
+        print("\n".join(shown), file=sys.stderr)
 
 
 def _files(options: Any, result: Any) -> None:

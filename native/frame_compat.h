@@ -30,7 +30,11 @@
 #endif
 #include "internal/pycore_call.h"
 #include "internal/pycore_code.h"
+#include "internal/pycore_dict.h"
 #include "internal/pycore_interp.h"
+#if PY_VERSION_HEX >= 0x030D0000
+#include "internal/pycore_setobject.h"
+#endif
 #pragma GCC diagnostic pop
 
 #include <stdbool.h>

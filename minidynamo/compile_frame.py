@@ -24,8 +24,9 @@ from .pycode.lift import lift
 from .pycode.lower import assemble
 from .pycode.resume import is_resume_code
 from .reasons import Why, unsupported_error
-from .sources import FrameValues
+from .sources import FrameValues, Source
 from .translate.capture import Break, Capture, Return
+from .translate.direct import Recipe
 from .translate.emit import Output, emit
 from .translate.root import translate
 
@@ -92,7 +93,7 @@ class GuardedCode:
     has_break: bool
     rerunnable: bool
     payload: Record
-    direct: tuple[EntryHandle, tuple[int, ...], Any] | None
+    direct: tuple[EntryHandle, tuple[int, ...] | None, Any] | None
 
 
 def call_backend(capture: Capture, opts: Options) -> tuple[Callable[..., Any] | None, tuple[Guard, ...]]:
@@ -135,6 +136,28 @@ def may_run_twice(capture: Capture) -> bool:
     return capture.comparable and (
         graph is None or not (graph.mutates or graph.draws_random or graph.sets_grad_mode)
     )
+
+
+def loaded_inputs(output: Output) -> tuple[Source, ...] | None:
+    """What a direct entry's guards are to load for its graph; None when its arguments are enough."""
+    if output.direct is None:
+        return None
+    sources = tuple(source for source in output.direct[1] if isinstance(source, Source))
+    return sources or None
+
+
+def native_direct(
+    output: Output, check: CheckFn
+) -> tuple[EntryHandle, tuple[int, ...] | None, Recipe] | None:
+    """`direct` as the native cache takes it: inputs as flat argument indexes, or None: the guard program loads them."""
+    if output.direct is None:
+        return None
+    handle, inputs, recipe = output.direct
+    indexes = tuple(index for index in inputs if isinstance(index, int))
+    if len(indexes) == len(inputs):
+        return handle, indexes, recipe
+    loaded = check.program is not None and check.program.inputs is not None
+    return (handle, None, recipe) if loaded else None
 
 
 class Stages:
@@ -184,7 +207,7 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
             validity,
             guard_nn_modules=config.guard_nn_modules,
             mode=config.guards,
-        ).compile_check_fn()
+        ).compile_check_fn(loaded_inputs(output))
         in_python = check.program.in_python() if check.program is not None else len(check.rows)
         stages.done("guards", rows=len(check.rows), in_python=in_python)
         return GuardedCode(
@@ -196,7 +219,7 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
             isinstance(capture.exit, Break),
             output.rerunnable,
             record(inp, opts, capture, output, check, time.perf_counter() - stages.begin, code, validity),
-            output.direct,
+            native_direct(output, check),
         )
     finally:
         capture.release()

@@ -1,5 +1,6 @@
 #include "cache.h"
 
+#include "direct.h"
 #include "guard_vm.h"
 #include "stats.h"
 
@@ -124,7 +125,8 @@ static int check(PyThreadState *ts, MdThread *t, MdEntry *entry, MdFlat *flat)
 {
     MD_COUNT(guards);
     if (MD_LIKELY(Py_IS_TYPE(entry->check_fn, &MdGuards_Type))) {
-        int verdict = md_guards_run((MdGuards *)entry->check_fn, flat->values, NULL);
+        MdInputs *inputs = md_direct_takes_inputs(entry->direct) ? &flat->inputs : NULL;
+        int verdict = md_guards_run((MdGuards *)entry->check_fn, flat->values, inputs, NULL);
         if (MD_LIKELY(verdict >= 0)) {
             return verdict;
         }
@@ -159,6 +161,7 @@ static MdOutcome try_entry(PyThreadState *ts, MdThread *t, MdCodeState *state, M
         return MD_HIT; /* the pin goes to the caller */
     }
     Py_DECREF(entry);
+    md_inputs_free(&flat->inputs);
     if (truth < 0) {
         return MD_FAILED;
     }

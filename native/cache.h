@@ -39,12 +39,30 @@ PyCodeObject *md_state_code(MdCodeState *state);
 /* Sets the mark; `demoted`: it came by itself. */
 void md_state_mark(MdCodeState *state, MdMark mark, bool demoted);
 
+/* What an entry's guards loaded for its graph: references of ours from place[1] on; place[0] is scratch. */
+typedef struct {
+    PyObject **place; /* NULL: nothing */
+    Py_ssize_t count;
+} MdInputs;
+
+static inline void md_inputs_free(MdInputs *inputs)
+{
+    if (inputs->place != NULL) {
+        for (Py_ssize_t i = 1; i <= inputs->count; i++) {
+            Py_XDECREF(inputs->place[i]);
+        }
+        PyMem_Free(inputs->place);
+        inputs->place = NULL;
+    }
+}
+
 /* Room for the arguments of a check function: [-1] is the callee's scratch, then flat arguments, globals, closure. */
 #define MD_FLAT_SMALL 24
 typedef struct {
     PyObject **values;               /* flat arguments in the order of the code's first local variables */
     Py_ssize_t count;                /* without globals and closure */
     bool owned;                      /* each value is a reference of ours */
+    MdInputs inputs;                 /* of the entry that a lookup has found */
     PyObject *room[MD_FLAT_SMALL + 3];
 } MdFlat;
 
@@ -75,6 +93,7 @@ static inline int md_flat_init(MdFlat *flat, Py_ssize_t count)
     flat->values = room + 1;
     flat->count = count;
     flat->owned = false;
+    flat->inputs.place = NULL;
     return 0;
 }
 
@@ -97,13 +116,14 @@ static inline void md_flat_free(MdFlat *flat)
     if (MD_UNLIKELY(flat->values != flat->room + 1)) {
         PyMem_Free(flat->values - 1);
     }
+    md_inputs_free(&flat->inputs);
 }
 
 typedef enum { MD_HIT, MD_MISS, MD_FAILED } MdOutcome;
 
 /* Looks for the first entry of `state` that serves `context` and whose check function holds on `flat` and on globals and
  * closure of `func`, `prefer` (the serial of an entry, or 0) before the others. The caller keeps the code object alive.
- * MD_HIT: `*found` is a new reference (the pin). MD_FAILED: a check function raised something that is no Exception. */
+ * MD_HIT: `*found` is a new reference (the pin), `flat->inputs` what its graph takes if it is direct. MD_FAILED: a check function raised something that is no Exception. */
 MdOutcome md_cache_lookup(PyThreadState *ts, MdThread *t, MdCodeState *state, MdContext *context, MdFlat *flat,
                           PyFunctionObject *func, uint64_t prefer, MdEntry **found);
 

@@ -28,6 +28,7 @@ struct MdDirect {
     Py_ssize_t input_count;
     Py_ssize_t step_count;
     Py_ssize_t height;  /* most values on the stack */
+    bool inputs_loaded; /* by the guards */
     bool inputs_lead;   /* the inputs are the first flat arguments, in order: they can be passed where they lie */
     bool outputs_whole; /* the result is the tuple of all outputs, in order */
     Py_ssize_t *inputs; /* behind the steps */
@@ -188,7 +189,7 @@ static void compile_inputs(MdDirect *self, PyObject *inputs)
     }
 }
 
-MdDirect *md_direct_new(PyObject *spec, PyObject *handles, Py_ssize_t arguments)
+MdDirect *md_direct_new(PyObject *spec, PyObject *handles, Py_ssize_t arguments, Py_ssize_t loaded)
 {
     if (!PyTuple_Check(spec)) {
         PyErr_Format(PyExc_ValueError, MALFORMED "it must be None or a tuple (handle, inputs, recipe), not %.100s",
@@ -207,10 +208,15 @@ MdDirect *md_direct_new(PyObject *spec, PyObject *handles, Py_ssize_t arguments)
         return NULL;
     }
     Measure m = {.outputs = handle->outputs, .arguments = arguments};
-    if (measure_inputs(inputs, arguments) < 0 || measure_recipe(&m, recipe, 1) < 0) {
+    bool inputs_loaded = inputs == Py_None;
+    if (inputs_loaded && loaded < 0) {
+        PyErr_SetString(PyExc_ValueError, MALFORMED "without indexes of inputs `check_fn` must be a GuardProgram");
         return NULL;
     }
-    Py_ssize_t input_count = PyTuple_GET_SIZE(inputs);
+    if ((!inputs_loaded && measure_inputs(inputs, arguments) < 0) || measure_recipe(&m, recipe, 1) < 0) {
+        return NULL;
+    }
+    Py_ssize_t input_count = inputs_loaded ? loaded : PyTuple_GET_SIZE(inputs);
     MdDirect *self =
         PyMem_Calloc(1, sizeof(*self) + (size_t)m.steps * sizeof(MdStep) + (size_t)input_count * sizeof(Py_ssize_t));
     if (self == NULL) {
@@ -226,7 +232,10 @@ MdDirect *md_direct_new(PyObject *spec, PyObject *handles, Py_ssize_t arguments)
     self->step_count = m.steps;
     self->height = m.highest;
     self->inputs = (Py_ssize_t *)(self->steps + m.steps);
-    compile_inputs(self, inputs);
+    self->inputs_loaded = inputs_loaded;
+    if (!inputs_loaded) {
+        compile_inputs(self, inputs);
+    }
     (void)emit(self->steps, recipe);
     self->outputs_whole = is_all_outputs(self);
     return self;
@@ -256,6 +265,11 @@ int md_direct_traverse(MdDirect *self, visitproc visit, void *arg)
     Py_VISIT(self->callable);
     Py_VISIT(self->instance);
     return 0;
+}
+
+bool md_direct_takes_inputs(const MdDirect *self)
+{
+    return self != NULL && self->inputs_loaded;
 }
 
 PyObject *md_direct_spec(MdDirect *self)
@@ -399,11 +413,14 @@ static PyObject *finish(const MdDirect *self, PyObject *outputs, PyObject *const
     return result;
 }
 
-PyObject *md_direct_run(PyThreadState *ts, MdThread *t, MdEntry *entry, PyObject **values)
+PyObject *md_direct_run(PyThreadState *ts, MdThread *t, MdEntry *entry, PyObject **values, MdInputs *inputs)
 {
     const MdDirect *self = entry->direct;
     MD_COUNT(graphs_direct);
-    PyObject *outputs = self->inputs_lead ? call_in_place(ts, t, self, values - 1) : call_gathered(ts, t, self, values);
+    PyObject *outputs = self->inputs_loaded ? call_in_place(ts, t, self, inputs->place)
+                        : self->inputs_lead ? call_in_place(ts, t, self, values - 1)
+                                            : call_gathered(ts, t, self, values);
+    md_inputs_free(inputs);
     outputs = md_graph_result(entry, outputs, self->outputs);
     if (MD_LIKELY(outputs != NULL)) {
         return finish(self, outputs, values);

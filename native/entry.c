@@ -65,7 +65,9 @@ static int make_direct(MdEntry *self, PyObject *guarded)
         PyErr_SetString(PyExc_ValueError, "cache entry: with `direct` it must be rerunnable and have no break");
     }
     else if (spec != Py_None) {
-        self->direct = md_direct_new(spec, self->handles, md_flat_count(self->code));
+        bool program = Py_IS_TYPE(self->check_fn, &MdGuards_Type);
+        Py_ssize_t loaded = program ? ((MdGuards *)self->check_fn)->input_count : -1;
+        self->direct = md_direct_new(spec, self->handles, md_flat_count(self->code), loaded);
     }
     int failed = spec != Py_None && self->direct == NULL;
     Py_DECREF(spec);

@@ -190,7 +190,7 @@ static PyObject *run_called(const Call *c, MdEntry *entry)
 }
 
 /* Runs a direct entry in place of the frame, which is given back, or runs itself if the graph fails. */
-static PyObject *run_direct(const Call *c, MdEntry *entry)
+static PyObject *run_direct(const Call *c, MdEntry *entry, MdInputs *inputs)
 {
     MdFlat flat;
     Py_ssize_t count = md_flat_count(c->code);
@@ -200,7 +200,7 @@ static PyObject *run_direct(const Call *c, MdEntry *entry)
     for (Py_ssize_t i = 0; i < count; i++) {
         flat.values[i] = md_frame_local(c->frame, i);
     }
-    PyObject *result = md_direct_run(c->ts, c->t, entry, flat.values);
+    PyObject *result = md_direct_run(c->ts, c->t, entry, flat.values, inputs);
     md_flat_free(&flat);
     if (md_wants_rerun(entry, &result)) {
         return md_report_rerun(c->ts, c->t, entry, run_off(c));
@@ -209,14 +209,16 @@ static PyObject *run_direct(const Call *c, MdEntry *entry)
     return result;
 }
 
-/* Runs an entry (its reference is stolen: the pin) in the frame. */
-static PyObject *run_entry(const Call *c, MdEntry *entry)
+/* Runs an entry (its reference is stolen: the pin) in the frame; `inputs` are what its guards loaded (released). */
+static PyObject *run_entry(const Call *c, MdEntry *entry, MdInputs *inputs)
 {
-    if (entry->direct != NULL && !md_profiling(c->ts)) {
-        PyObject *value = run_direct(c, entry);
+    bool have_inputs = inputs->place != NULL || !md_direct_takes_inputs(entry->direct);
+    if (entry->direct != NULL && have_inputs && !md_profiling(c->ts)) {
+        PyObject *value = run_direct(c, entry, inputs);
         Py_DECREF((PyObject *)entry);
         return value;
     }
+    md_inputs_free(inputs);
     Again again;
     bool rerunnable = entry->rerunnable;
     if (rerunnable && again_hold(&again, c) < 0) {
@@ -327,7 +329,8 @@ static PyObject *add_and_run(const Call *c, MdContext *context, PyObject *answer
         Py_DECREF((PyObject *)entry);
         return run_plain(c);
     }
-    return run_entry(c, entry);
+    MdInputs none = {0}; /* its guards have not run */
+    return run_entry(c, entry, &none);
 }
 
 static PyObject *compile_and_run(const Call *c, MdContext *context)
@@ -348,8 +351,8 @@ static PyObject *compile_and_run(const Call *c, MdContext *context)
 
 /* ---- the frame ---- */
 
-/* Looks the frame up. MD_HIT: `*found` is pinned. */
-static MdOutcome find(const Call *c, MdCodeState *state, MdContext *context, MdEntry **found)
+/* Looks the frame up. MD_HIT: `*found` is pinned, `*inputs` what its guards loaded. */
+static MdOutcome find(const Call *c, MdCodeState *state, MdContext *context, MdEntry **found, MdInputs *inputs)
 {
     MdFlat flat;
     Py_ssize_t count = md_flat_count(c->code);
@@ -360,6 +363,8 @@ static MdOutcome find(const Call *c, MdCodeState *state, MdContext *context, MdE
         flat.values[i] = md_frame_local(c->frame, i);
     }
     MdOutcome outcome = md_cache_lookup(c->ts, c->t, state, context, &flat, md_frame_func(c->frame), 0, found);
+    *inputs = flat.inputs;
+    flat.inputs.place = NULL;
     md_flat_free(&flat);
     return outcome;
 }
@@ -376,11 +381,12 @@ static PyObject *run_captured(const Call *c, MdContext *context)
     }
     if (state != NULL && state->head != NULL && !missed && !md_code_monitored(c->code)) {
         MdEntry *entry;
-        switch (find(c, state, context, &entry)) {
+        MdInputs inputs;
+        switch (find(c, state, context, &entry, &inputs)) {
         case MD_HIT:
             entry->validity->hits++;
             c->t->captures++;
-            return run_entry(c, entry);
+            return run_entry(c, entry, &inputs);
         case MD_FAILED:
             return give_up(c);
         case MD_MISS:

@@ -283,6 +283,28 @@ static int make_instruction(MdGuards *self, MdInstr *ins, PyObject *given)
     return 0;
 }
 
+static int make_inputs(MdGuards *self, PyObject *registers)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(registers);
+    self->inputs = PyMem_New(Py_ssize_t, count + 1);
+    if (self->inputs == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    self->input_count = count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_ssize_t index = PyLong_AsSsize_t(PyTuple_GET_ITEM(registers, i));
+        if (index < 0 || index >= self->registers) {
+            if (!PyErr_Occurred()) {
+                PyErr_Format(PyExc_ValueError, "GuardProgram: there is no register %zd for an input", index);
+            }
+            return -1;
+        }
+        self->inputs[i] = index;
+    }
+    return 0;
+}
+
 static PyObject *guards_vectorcall(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 
 static PyObject *optional(PyObject *value)
@@ -292,11 +314,11 @@ static PyObject *optional(PyObject *value)
 
 static PyObject *guards_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"code", "arguments", "builtins", "validity", "witness", NULL};
-    PyObject *code, *builtins = Py_None, *validity = Py_None, *witness = Py_None;
+    static char *names[] = {"code", "arguments", "builtins", "validity", "witness", "inputs", NULL};
+    PyObject *code, *builtins = Py_None, *validity = Py_None, *witness = Py_None, *inputs = NULL;
     Py_ssize_t arguments;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!n|OOO:GuardProgram", names, &PyTuple_Type, &code, &arguments,
-                                     &builtins, &validity, &witness)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!n|OOOO!:GuardProgram", names, &PyTuple_Type, &code, &arguments,
+                                     &builtins, &validity, &witness, &PyTuple_Type, &inputs)) {
         return NULL;
     }
     if ((builtins != Py_None && !PyDict_Check(builtins)) || arguments < 0) {
@@ -335,6 +357,10 @@ static PyObject *guards_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
             Py_DECREF((PyObject *)self);
             return NULL;
         }
+    }
+    if (inputs != NULL && make_inputs(self, inputs) < 0) {
+        Py_DECREF((PyObject *)self);
+        return NULL;
     }
     return (PyObject *)self;
 }
@@ -379,6 +405,7 @@ static void guards_dealloc(PyObject *op)
     PyObject_GC_UnTrack(op);
     guards_clear(op);
     PyMem_Free(((MdGuards *)op)->code);
+    PyMem_Free(((MdGuards *)op)->inputs);
     Py_TYPE(op)->tp_free(op);
 }
 
@@ -412,7 +439,7 @@ static PyObject *guards_vectorcall(PyObject *op, PyObject *const *args, size_t n
     if (!is_valid(self)) {
         Py_RETURN_FALSE;
     }
-    int verdict = md_guards_run(self, args, NULL);
+    int verdict = md_guards_run(self, args, NULL, NULL);
     return verdict < 0 ? NULL : PyBool_FromLong(verdict);
 }
 
@@ -423,14 +450,35 @@ static PyObject *guards_failed(PyObject *op, PyObject *const *args, Py_ssize_t c
         return NULL;
     }
     Py_ssize_t failed = -1;
-    if (md_guards_run(self, args, &failed) < 0 && !PyErr_ExceptionMatches(PyExc_Exception)) {
+    if (md_guards_run(self, args, NULL, &failed) < 0 && !PyErr_ExceptionMatches(PyExc_Exception)) {
         return NULL;
     }
     PyErr_Clear(); /* a guard that raises is a failed guard */
     return PyLong_FromSsize_t(failed);
 }
 
+static PyObject *guards_load(PyObject *op, PyObject *const *args, Py_ssize_t count)
+{
+    MdGuards *self = (MdGuards *)op;
+    if (!arity(self, count, "GuardProgram.load")) {
+        return NULL;
+    }
+    MdInputs inputs = {0};
+    int verdict = md_guards_run(self, args, &inputs, NULL);
+    if (verdict <= 0) {
+        return verdict < 0 ? NULL : Py_NewRef(Py_None);
+    }
+    PyObject *made = PyTuple_New(inputs.count);
+    for (Py_ssize_t i = 0; made != NULL && i < inputs.count; i++) {
+        PyTuple_SET_ITEM(made, i, Py_NewRef(inputs.place[i + 1]));
+    }
+    md_inputs_free(&inputs);
+    return made;
+}
+
 static PyMethodDef guards_methods[] = {
+    {"load", (PyCFunction)(void (*)(void))guards_load, METH_FASTCALL,
+     "load(*flat arguments, globals, closure | None) -> tuple of the inputs, or None if a guard does not hold"},
     {"failed", (PyCFunction)(void (*)(void))guards_failed, METH_FASTCALL,
      "failed(*flat arguments, globals, closure | None) -> index of the first instruction that does not hold, or -1"},
     {0},
@@ -448,10 +496,11 @@ PyTypeObject MdGuards_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.GuardProgram",
     .tp_basicsize = sizeof(MdGuards),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_doc = "GuardProgram(code, arguments, builtins=None, validity=None, witness=None)\n\n"
+    .tp_doc = "GuardProgram(code, arguments, builtins=None, validity=None, witness=None, inputs=())\n\n"
               "Guards as instructions (opcode, register, operand) of guard_ops.def. A call with the flat arguments,\n"
               "globals and closure (or None) says whether all hold; what a guard raises, the call raises.\n"
-              "witness(verdict, *the same) is called after each run, and what it raises, the call raises.",
+              "witness(verdict, *the same) is called after each run, and what it raises, the call raises.\n"
+              "inputs: registers with what the graph of a direct entry takes, in its order.",
     .tp_new = guards_new,
     .tp_dealloc = guards_dealloc,
     .tp_traverse = guards_traverse,

@@ -446,7 +446,22 @@ static int attest(MdGuards *self, PyObject *const *values, int verdict)
     return -1;
 }
 
-int md_guards_run(MdGuards *self, PyObject *const *values, Py_ssize_t *failed)
+static int hand_over(Run *run, MdInputs *inputs)
+{
+    Py_ssize_t count = run->self->input_count;
+    inputs->place = PyMem_New(PyObject *, count + 1);
+    if (inputs->place == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    inputs->count = count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        inputs->place[i + 1] = Py_NewRef(run->registers[run->self->inputs[i]]);
+    }
+    return 1;
+}
+
+int md_guards_run(MdGuards *self, PyObject *const *values, MdInputs *inputs, Py_ssize_t *failed)
 {
     PyObject *room[MD_REGISTERS_SMALL];
     Run run = {.self = self, .values = values, .registers = room};
@@ -462,6 +477,9 @@ int md_guards_run(MdGuards *self, PyObject *const *values, Py_ssize_t *failed)
         self->leaves->read_tls(&run.tls);
     }
     int verdict = run_all(&run, failed);
+    if (verdict > 0 && inputs != NULL) {
+        verdict = hand_over(&run, inputs);
+    }
     for (Py_ssize_t i = 0; i < self->registers; i++) {
         Py_XDECREF(run.registers[i]);
     }

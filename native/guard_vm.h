@@ -8,7 +8,7 @@
 #ifndef MD_GUARD_VM_H
 #define MD_GUARD_VM_H
 
-#include "frame_compat.h"
+#include "cache.h"
 #include "tensor_leaf.h"
 
 typedef enum {
@@ -58,6 +58,8 @@ typedef struct {
     PyObject *builtins;   /* dict or NULL */
     PyObject *validity;   /* MdValidity or NULL */
     PyObject *witness;    /* called as witness(verdict, *arguments, globals, closure) after each run, or NULL */
+    Py_ssize_t *inputs;   /* registers that hold what the graph takes, in its order */
+    Py_ssize_t input_count;
     bool reads_torch;     /* some instruction needs the state of torch's thread */
     const TensorLeafApi *leaves;
 } MdGuards;
@@ -66,8 +68,8 @@ extern PyTypeObject MdGuards_Type;
 
 /* Runs the program. `values`: the flat arguments, globals, closure (a tuple or None), held by the caller, who also
  * holds the program. 1: all guards hold; 0: one does not; -1 with an exception: one raised. `failed` (may be NULL)
- * gets the index of the instruction that did not hold. */
-int md_guards_run(MdGuards *self, PyObject *const *values, Py_ssize_t *failed);
+ * gets the index of the instruction that did not hold; `inputs` (may be NULL; empty) gets the inputs if all hold. */
+int md_guards_run(MdGuards *self, PyObject *const *values, MdInputs *inputs, Py_ssize_t *failed);
 
 /* ---- guard_objects.c ---- */
 

@@ -17,6 +17,7 @@ static PyMethodDef module_methods[] = {
      "The object may also have direct: (handle, inputs, recipe) says that the code only calls the graph behind handle\n"
      "with the flat arguments of these indexes and makes its result by the recipe: (\"output\", index),\n"
      "(\"argument\", index), (\"constant\", object), (\"tuple\", recipes) or (\"list\", recipes). Then C does it.\n"
+     "With None for the indexes the graph takes what check_fn, then a GuardProgram with inputs, has loaded.\n"
      "Such an entry must be rerunnable; its code still runs for a profiler."},
     {"set_rerun_callback", md_py_set_rerun_callback, METH_O,
      "set_rerun_callback(fn | None) -> the one before\n\n"

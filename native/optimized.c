@@ -92,7 +92,7 @@ static PyObject *run_entry(const Call *c, MdEntry *entry, MdFlat *flat)
     c->self->last_hit = entry->serial;
     PyObject *result;
     if (entry->direct != NULL && !md_profiling(c->ts)) {
-        result = md_direct_run(c->ts, c->t, entry, flat->values);
+        result = md_direct_run(c->ts, c->t, entry, flat->values, &flat->inputs);
         md_flat_free(flat);
     }
     else {

@@ -95,7 +95,7 @@ static PyObject *run_entry(PyThreadState *ts, MdThread *t, MdTail *self, MdEntry
     t->captures++;
     MD_COUNT(hits_tail);
     if (entry->direct != NULL && !md_profiling(ts)) {
-        result = md_direct_run(ts, t, entry, flat->values);
+        result = md_direct_run(ts, t, entry, flat->values, &flat->inputs);
     }
     else {
         PyObject *func = md_function_like(self->caller, entry->code, false);

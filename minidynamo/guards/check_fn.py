@@ -22,7 +22,7 @@ from minidynamo.guards.program import witness
 from minidynamo.guards.rows import GuardRow
 from minidynamo.guards.text import text
 from minidynamo.literals import is_immutable
-from minidynamo.sources import FrameValues, check_local_name
+from minidynamo.sources import FrameValues, Source, check_local_name
 
 VALID = "___guarded_code.valid"
 
@@ -198,8 +198,8 @@ class CheckFunctionManager:
                     raise local_builder.error(guard, f"{type(error).__name__}: {error}") from error
         return out
 
-    def compile_check_fn(self) -> CheckFn:
-        """The check_fn. Raises InternalError that names the guard and its user line when the text is invalid,
+    def compile_check_fn(self, inputs: Iterable[Source] | None = None) -> CheckFn:
+        """The check_fn, whose native program also loads `inputs` for the graph, if it can (see `lower`). Raises InternalError that names the guard and its user line when the text is invalid,
         raises, or is false on the very frame it was made from.
         """
         made = self.rows()
@@ -218,7 +218,7 @@ class CheckFunctionManager:
             if self.mode == "text":
                 check.fn  # noqa: B018  (compiled now, so that invalid text is found now)
             else:
-                self._lower(check)
+                self._lower(check, inputs)
         except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
             broken = next((part for part in check.parts if not _compiles(part)), check.source_text)
             raise exc.InternalError(
@@ -227,12 +227,12 @@ class CheckFunctionManager:
         self._prove(check)
         return check
 
-    def _lower(self, check: CheckFn) -> None:
+    def _lower(self, check: CheckFn, inputs: Iterable[Source] | None) -> None:
         """Gives `check` its native program; without torch's part, or where that cannot state a tensor's metadata, the
         guards on tensors stay text."""
         native_leaf = leaves.native is not None and not self.python_leaves
         for torch in (True, False) if native_leaf else (False,):
-            check.program = lower(check.rows, check.names, torch=torch)
+            check.program = lower(check.rows, check.names, inputs=inputs, torch=torch)
             try:
                 check.native = native_program(
                     check.program,

@@ -66,15 +66,18 @@ Instruction = tuple[int, int, Any]  # opcode, input register or -1, operand or N
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """code: the instructions; registers: how many the loads fill; checks: per row, the index of its check."""
+    """code: the instructions; registers: how many the loads fill; checks: per row, the index of its check; inputs: the
+    registers of what the graph takes, None where it is loaded by other means."""
 
     code: tuple[Instruction, ...]
     registers: int
     checks: tuple[int, ...]
+    inputs: tuple[int, ...] | None = None
 
     def row_of(self, instruction: int) -> int:
         """The row that an instruction was made for: a load belongs to the first check after it."""
-        return min((check, row) for row, check in enumerate(self.checks) if check >= instruction)[1]
+        after = [(check, row) for row, check in enumerate(self.checks) if check >= instruction]
+        return min(after)[1] if after else len(self.checks) - 1
 
     def in_python(self) -> int:
         """How many rows are left to Python text."""
@@ -189,6 +192,15 @@ class _Lowerer:
         self.registers[source] = len(self.registers)
         return self.registers[source]
 
+    def inputs(self, sources: Iterable[Source] | None) -> tuple[int, ...] | None:
+        """The registers of `sources`; None when one of them has no instructions. (Loads of others may stay behind.)"""
+        if sources is None:
+            return None
+        try:
+            return tuple(map(self.load, sources))
+        except Unlowered:
+            return None
+
     def check(self, row: GuardRow) -> None:
         name = _CHECKS.get(row.kind)
         if name is None or name in TORCH_OPS and not self.torch:
@@ -260,10 +272,17 @@ def _is_bitwise(value: object) -> bool:
     return is_one_of(type(value), _BITWISE)
 
 
-def lower(rows: Iterable[GuardRow], names: tuple[str, ...], *, torch: bool = True) -> Program:
+def lower(
+    rows: Iterable[GuardRow],
+    names: tuple[str, ...],
+    *,
+    inputs: Iterable[Source] | None = None,
+    torch: bool = True,
+) -> Program:
     """The program of `rows`: their order, then the rows that are left to Python, which runs last.
 
     names: the flat argument names of the check_fn
+    inputs: the sources that the graph takes; the program has none if one of them cannot be loaded
     torch: whether there are native instructions for tensors and torch's state
     """
     lowerer = _Lowerer(names, torch)
@@ -279,7 +298,8 @@ def lower(rows: Iterable[GuardRow], names: tuple[str, ...], *, torch: bool = Tru
                 lowerer.registers.popitem()
             left.append((number, row))
         checks.append(len(lowerer.code) - 1)
+    registers_of_inputs = lowerer.inputs(inputs)
     for number, row in left:
         lowerer.add("CHECK_PY", operand=text(row))
         checks[number] = len(lowerer.code) - 1
-    return Program(tuple(lowerer.code), len(lowerer.registers), tuple(checks))
+    return Program(tuple(lowerer.code), len(lowerer.registers), tuple(checks), registers_of_inputs)

@@ -51,4 +51,4 @@ def native_program(
         elif kind == "TEXT":
             operand = compile_text(operand)
         code.append((opcode, register, operand))
-    return GuardProgram(tuple(code), arguments, builtins, validity, witness)
+    return GuardProgram(tuple(code), arguments, builtins, validity, witness, program.inputs or ())

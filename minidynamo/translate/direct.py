@@ -1,6 +1,6 @@
 """Direct entries (decision 15): a frame that is its graph and nothing else is run by C without any bytecode.
 
-C calls the graph on the frame's arguments and builds the result from a recipe: nested tuples ("output", i),
+C calls the graph on the frame's arguments, or on what its guards have loaded from them, and builds the result from a recipe: nested tuples ("output", i),
 ("argument", flat index), ("constant", value), ("tuple", recipes), ("list", recipes).
 """
 
@@ -23,8 +23,11 @@ Recipe = tuple[str, Any]
 CONTAINERS: dict[type[VariableTracker], str] = {TupleVariable: "tuple", ListVariable: "list"}
 
 
-def direct_plan(capture: Capture, code: types.CodeType) -> tuple[tuple[int, ...], Recipe] | None:
-    """(inputs as flat argument indexes in graph order, recipe of the result), or None for a frame that needs code."""
+def direct_plan(
+    capture: Capture, code: types.CodeType
+) -> tuple[tuple[int, ...] | tuple[Source, ...], Recipe] | None:
+    """(inputs in graph order, recipe of the result), or None for a frame that needs code. Inputs are flat argument indexes,
+    or, where one of them is no argument, sources: then the guards load them."""
     graph = capture.graph
     if graph is None or graph.mutates or graph.draws_random or capture.effects or capture.unguarded:
         return None
@@ -33,8 +36,10 @@ def direct_plan(capture: Capture, code: types.CodeType) -> tuple[tuple[int, ...]
     names = flat_names(code)
     inputs = [_argument(graph_input.source, names) for graph_input in graph.inputs]
     recipe = _recipe(capture.exit.value, capture, names)
-    if recipe is None or None in inputs:
+    if recipe is None:
         return None
+    if None in inputs:
+        return tuple(graph_input.source for graph_input in graph.inputs), recipe
     return tuple(i for i in inputs if i is not None), recipe
 
 

@@ -42,7 +42,7 @@ class Output:
     resumes: tuple[types.CodeType, ...]
     rerunnable: bool
     direct: (
-        tuple[EntryHandle, tuple[int, ...], Recipe] | None
+        tuple[EntryHandle, tuple[int, ...] | tuple[Source, ...], Recipe] | None
     )  # what C needs to run the frame without this body
 
 

@@ -199,7 +199,9 @@ class CheckFunctionManager:
         return out
 
     def compile_check_fn(self, inputs: Iterable[Source] | None = None) -> CheckFn:
-        """The check_fn, whose native program also loads `inputs` for the graph, if it can (see `lower`). Raises InternalError that names the guard and its user line when the text is invalid,
+        """The check_fn, whose native program also loads `inputs` for the graph, if it can (see `lower`).
+
+        Raises InternalError that names the guard and its user line when the text is invalid,
         raises, or is false on the very frame it was made from.
         """
         made = self.rows()

@@ -1,7 +1,7 @@
 """Direct entries (decision 15): a frame that is its graph and nothing else is run by C without any bytecode.
 
-C calls the graph on the frame's arguments, or on what its guards have loaded from them, and builds the result from a recipe: nested tuples ("output", i),
-("argument", flat index), ("constant", value), ("tuple", recipes), ("list", recipes).
+C calls the graph on the frame's arguments, or on what its guards have loaded from them, and builds the result from a
+recipe: nested tuples ("output", i), ("argument", flat index), ("constant", value), ("tuple", recipes), ("list", recipes).
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from ..reasons import UNSUPPORTED_CALL
 from ..static_access import static_attr
 from ..variables.base import Tracing, VariableTracker
@@ -45,9 +47,14 @@ def call(
 
 
 def _hashable(target: Any) -> bool:
-    """Only identity-hashed callables are looked up: hashing anything else could run user code."""
+    """Only identity-hashed callables are looked up (and torch's operators): hashing anything else could run user code."""
+    if type(target) in OPERATORS:
+        return True
     found: Any = type(target).__hash__
     return found in (object.__hash__, type.__hash__) or type(target).__module__ == "builtins"
+
+
+OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
 
 
 def _aliases(value: VariableTracker) -> bool:

@@ -48,6 +48,10 @@ INLINED = (
     os.path.join(_TORCH, "nn", "modules") + os.sep,
     os.path.join(_TORCH, "nn", "functional.py"),
     os.path.join(_TORCH, "backends", "mha", "__init__.py"),
+    os.path.join(_TORCH, "signal", "windows") + os.sep,
+    os.path.join(_TORCH, "masked", "_ops.py"),
+    os.path.join(_TORCH, "testing", "_internal", "common_methods_invocations.py"),
+    os.path.join(_TORCH, "testing", "_internal", "opinfo") + os.sep,
 )
 INLINED_FUNCTIONS = (  # what `@torch.no_grad()` makes of a function
     (os.path.join(_TORCH, "utils", "_contextlib.py"), "context_decorator.<locals>.decorate_context"),

@@ -15,6 +15,8 @@ from .registry import wraps_if
 from .user_objects import MISSING, UserMethodVariable
 
 HEAP_TYPE = 0x200
+# Descriptors that are themselves when they are read from a class.
+OF_THE_CLASS = (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
 class ClassVariable(BuiltinVariable):
@@ -23,7 +25,7 @@ class ClassVariable(BuiltinVariable):
     __slots__ = ()
 
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
-        """CPython: type_getattro, for classes whose metaclass is `type` itself and has nothing of that name."""
+        """CPython: type_getattro, for classes whose metaclass reads as `type` does and has nothing of that name."""
         if not self.fn.__flags__ & HEAP_TYPE and type(self.fn) is type:
             raw = type_lookup(self.fn, name, MISSING)
             if type(raw) is types.ClassMethodDescriptorType:  # dict.fromkeys
@@ -32,14 +34,15 @@ class ClassVariable(BuiltinVariable):
             return tx.wrap(members[name], ItemSource(AttrSource(self.source, "_member_map_"), name))
         if (
             self.source is None
-            or type(self.fn) is not type
-            or type_lookup(type, name, MISSING) is not MISSING
+            or type_lookup(type(self.fn), "__getattribute__") is not type.__getattribute__
+            or type_lookup(type(self.fn), name, MISSING) is not MISSING
+            or type_lookup(type(self.fn), "__getattr__", MISSING) is not MISSING
         ):
             return super().getattr(tx, name)
         raw = type_lookup(self.fn, name, MISSING)
         source = AttrSource(self.source, name)
         kind = type(raw)
-        if kind is types.FunctionType:
+        if kind in OF_THE_CLASS:
             return tx.lazily(raw, source)
         if kind is staticmethod:
             return tx.wrap(raw.__func__, AttrSource(source, "__func__"))

@@ -99,6 +99,49 @@ class OperatorModuleVariable(ModuleOfOwnClassVariable):
         return TorchFunctionVariable(operator, None)
 
 
+class OperatorSpaceVariable(ModuleOfOwnClassVariable):
+    """torch.ops and its namespaces: an operator is put into the dictionary when it is first asked for."""
+
+    __slots__ = ()
+
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        if name not in self.module.__dict__ and not name.startswith("_"):
+            getattr(self.module, name, None)  # torch's own, and it asks a table of operators
+        return super().getattr(tx, name)
+
+
+@wraps(type(torch.ops), type(torch.ops.aten))
+def wrap_operator_space(tx: Tracing, value: Any, source: Source) -> VariableTracker:
+    made = OperatorSpaceVariable(value, source)
+    made.make_guards(tx, GuardBuilder.MODULE_MATCH)
+    return made
+
+
+class OverloadedVariable(TorchFunctionVariable):
+    """`torch.ops.aten.relu`: an operator, with its overloads as attributes."""
+
+    __slots__ = ()
+
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        if self.source is None or name not in self.fn.overloads():
+            return super().getattr(tx, name)
+        return OverloadVariable(getattr(self.fn, name), AttrSource(self.source, name))
+
+
+class OverloadVariable(TorchFunctionVariable):
+    """`torch.ops.aten.relu.default`, one overload: nobody can change which one that is."""
+
+    __slots__ = ()
+
+
+@wraps(torch._ops.OpOverloadPacket, torch._ops.OpOverload)
+def wrap_operator(tx: Tracing, value: Any, source: Source) -> VariableTracker:
+    kind = OverloadVariable if isinstance(value, torch._ops.OpOverload) else OverloadedVariable
+    made = kind(value, source)
+    made.make_guards(tx, GuardBuilder.ID_MATCH)
+    return made
+
+
 @wraps(type(torch._VF))
 def wrap_operator_module(tx: Tracing, value: Any, source: Source) -> VariableTracker:
     made = OperatorModuleVariable(value, source)

@@ -17,6 +17,7 @@ from .events import Where
 from .exc import BackendCompilerFailed
 from .first_run import compare_first_run
 from .graph.output_graph import GraphInput
+from .graph.state_keys import Key
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
 from .pycode.expr import Stmt, source
@@ -101,6 +102,7 @@ def call_backend(capture: Capture, opts: Options) -> tuple[Callable[..., Any] | 
     if capture.graph is None:
         return None, ()
     backend = opts.backend
+    before = [(key, key.get()) for key, _ in capture.graph.states]
     try:
         compiled = backend.compiler_fn(capture.graph.module, capture.graph.example_inputs)
     except Exception as error:
@@ -108,24 +110,32 @@ def call_backend(capture: Capture, opts: Options) -> tuple[Callable[..., Any] | 
             f"backend {backend.name!r} raised {type(error).__name__}: {error}\n"
             "  set minidynamo.config.suppress_errors = True to run such frames as plain Python"
         ) from error
+    finally:
+        for key, value in before:  # a backend may run the graph
+            key.put(value)
     if not callable(compiled):
         raise BackendCompilerFailed(
             f"backend {backend.name!r} returned {type(compiled).__name__}, not a callable that takes the graph's inputs "
             "and returns a tuple of its outputs; return e.g. gm.forward"
         )
-    return restoring(compiled) if capture.graph.sets_grad_mode else compiled, ()
+    return with_states(compiled, capture.graph.states) if capture.graph.states else compiled, ()
 
 
-def restoring(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """`compiled`, which leaves the grad mode as it was when it raises: the `with` block of the program would."""
+def with_states(compiled: Callable[..., Any], states: tuple[tuple[Key, Any], ...]) -> Callable[..., Any]:
+    """`compiled`, after which torch's state is as the program leaves it, whatever the backend made of the graph; as it was when
+    it raises: the `with` block of the program would restore it."""
 
     def run(*inputs: Any) -> Any:
-        before = torch.is_grad_enabled()
+        before = [(key, key.get()) for key, _ in states]
         try:
-            return compiled(*inputs)
+            result = compiled(*inputs)
         except BaseException:
-            torch._C._set_grad_enabled(before)
+            for key, value in before:
+                key.put(value)
             raise
+        for key, value in states:
+            key.put(value)
+        return result
 
     return run
 
@@ -134,7 +144,7 @@ def may_run_twice(capture: Capture) -> bool:
     """Running the frame's code once more shows nothing and changes nothing."""
     graph = capture.graph
     return capture.comparable and (
-        graph is None or not (graph.mutates or graph.draws_random or graph.sets_grad_mode)
+        graph is None or not (graph.mutates or graph.draws_random or graph.states)
     )
 
 

@@ -280,6 +280,12 @@ IMPORT = _row(
     "import of {name}, which is not imported yet or is looked up in a way of its own",
     "import it at the top of the module",
 )
+CONTEXT_STATE = _row(
+    "CONTEXT_STATE",
+    "MD247",
+    "the context manager {name} {what}",
+    "make it where it is entered, and keep graph breaks out of its block",
+)
 # --- MD3xx: frames that are not compiled ---------------------------------------------------------------------------
 SKIP_GENERATOR = _row(
     "SKIP_GENERATOR",

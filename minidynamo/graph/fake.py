@@ -111,7 +111,8 @@ def _state() -> Hashable:
             for kind in ("cpu", "cuda")
         )
     fused = torch._C._get_flash_sdp_enabled()
-    return torch.get_default_dtype(), device, autocast, torch.are_deterministic_algorithms_enabled(), fused
+    inference = torch.is_inference_mode_enabled()
+    return torch.get_default_dtype(), device, autocast, torch.are_deterministic_algorithms_enabled(), fused, inference
 
 
 def call(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -170,7 +171,7 @@ def _undisturbed(grad_mode: bool, arguments: Any) -> Iterator[None]:
     silent = log.disabled
     log.disabled = True  # it would print the traceback of an error that is an answer here
     try:
-        with warnings.catch_warnings(), torch.inference_mode(False), torch.set_grad_enabled(grad_mode):
+        with warnings.catch_warnings(), torch.set_grad_enabled(grad_mode):
             warnings.simplefilter("ignore")
             yield
     finally:
@@ -338,8 +339,7 @@ def on_real(
     if total > _REAL_RUN_BYTES:
         return None
     try:
-        with torch.inference_mode(False):
-            real_args, real_kwargs = rebuild(args, make), rebuild(kwargs, make)
+        real_args, real_kwargs = rebuild(args, make), rebuild(kwargs, make)
     except (RuntimeError, Unknown):
         return None
     with _undisturbed(grad_mode, (args, kwargs)):

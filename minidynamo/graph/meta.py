@@ -90,7 +90,7 @@ def _tier1(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bo
     if rule is None or torch._C._is_any_autocast_enabled():
         return NotImplemented
     try:
-        return rule(grad_mode, *args, **kwargs)
+        return rule(grad_mode and not torch.is_inference_mode_enabled(), *args, **kwargs)
     except Decline:
         return NotImplemented
     except TypeError as error:
@@ -157,7 +157,7 @@ def verify(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bo
 def _difference(ours: Any, theirs: Any) -> str:
     """In words, where two results differ; "" if they agree."""
     if type(ours) is TensorMeta and type(theirs) is TensorMeta:
-        fields = ("shape", "stride", "dtype", "device", "requires_grad", "layout", "is_leaf")
+        fields = ("shape", "stride", "dtype", "device", "requires_grad", "layout", "is_leaf", "is_inference")
         differ = [name for name in fields if getattr(ours, name) != getattr(theirs, name)]
         return "; ".join(
             f"{name} is {getattr(ours, name)} by rule, {getattr(theirs, name)} by fake tensor"

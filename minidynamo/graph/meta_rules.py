@@ -136,16 +136,20 @@ def fresh(
         requires_grad = False
     if stride is None:
         stride = contiguous_strides(shape)
-    return TensorMeta(shape, stride, dtype, device, requires_grad, torch.strided, not requires_grad)
+    return TensorMeta(
+        shape, stride, dtype, device, requires_grad, torch.strided, not requires_grad, False,
+        torch.is_inference_mode_enabled(),
+    )  # fmt: skip
 
 
 def view_of(
     grad_mode: bool, base: TensorMeta, shape: Shape, stride: Shape, dtype: torch.dtype | None = None
 ) -> TensorMeta:
     """A view of `base`. Without grad mode it still requires a gradient, as its base does, but has no history
-    of its own.
+    of its own. (A view of a tensor made in inference mode requires none.)
     """
-    needs = base.requires_grad
+    needs = base.requires_grad and not base.is_inference
     return TensorMeta(
-        shape, stride, dtype or base.dtype, base.device, needs, torch.strided, not (needs and grad_mode)
-    )
+        shape, stride, dtype or base.dtype, base.device, needs, torch.strided, not (needs and grad_mode), False,
+        base.is_inference,
+    )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -68,7 +69,7 @@ def contiguous(grad_mode: bool, input: Any, memory_format: Any = torch.contiguou
 def detach(grad_mode: bool, input: Any) -> TensorMeta:
     """detach(): a view without history."""
     x = need_tensor(input)
-    return fresh(x.shape, x.dtype, x.device, False, x.stride)
+    return replace(fresh(x.shape, x.dtype, x.device, False, x.stride), is_inference=x.is_inference)
 
 
 @meta_rule(("method", "requires_grad_"))
@@ -77,7 +78,7 @@ def requires_grad_(grad_mode: bool, input: Any, requires_grad: bool = True) -> T
     x = need_tensor(input)
     if x.requires_grad == requires_grad:
         return x
-    if not x.is_leaf or requires_grad and not differentiable(x.dtype):
+    if not x.is_leaf or x.is_inference or requires_grad and not differentiable(x.dtype):
         raise Decline
     after = TensorMeta(x.shape, x.stride, x.dtype, x.device, requires_grad, x.layout, True, x.is_parameter)
     raise MutatesMeta("requires_grad_ changes requires_grad of its tensor", ((x, after),))
@@ -237,9 +238,8 @@ def made(
         raise Decline
     if requires_grad and not differentiable(dtype) or any(size < 0 for size in shape):
         raise Decline
-    return TensorMeta(
-        shape, contiguous_strides(shape) if stride is None else stride, dtype, place, requires_grad
-    )
+    tensor = fresh(shape, dtype, place, False, stride)
+    return replace(tensor, requires_grad=True) if requires_grad else tensor
 
 
 @meta_rule(torch.zeros, torch.ones, torch.empty, torch.rand, torch.randn)

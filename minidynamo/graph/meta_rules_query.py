@@ -27,6 +27,7 @@ meta_rule(*named("numel"), ("method", "nelement"))(question(lambda x: x.numel))
 meta_rule(("method", "element_size"))(question(lambda x: x.dtype.itemsize))
 meta_rule(*named("is_floating_point"))(question(lambda x: x.dtype.is_floating_point))
 meta_rule(*named("is_complex"))(question(lambda x: x.dtype.is_complex))
+meta_rule(*named("is_inference"))(question(lambda x: x.is_inference))
 meta_rule(*named("is_signed"))(question(lambda x: x.dtype.is_signed))
 meta_rule(("method", "get_device"), torch.get_device)(
     question(lambda x: -1 if x.device.type == "cpu" else x.device.index)

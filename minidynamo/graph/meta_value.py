@@ -48,7 +48,7 @@ class TensorMeta:
     """Everything about a tensor that does not depend on its data. Equality is by value.
 
     `stride` is () for layouts that have none. `is_leaf` is False for a tensor with a history (a non-leaf that
-    requires a gradient); it decides whether in-place operators are allowed.
+    requires a gradient); it decides whether in-place operators are allowed. `is_inference`: made in inference mode.
     """
 
     shape: Shape
@@ -59,6 +59,7 @@ class TensorMeta:
     layout: torch.layout = torch.strided
     is_leaf: bool = True
     is_parameter: bool = False
+    is_inference: bool = False
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> TensorMeta:
@@ -77,6 +78,7 @@ class TensorMeta:
             layout,
             tensor.is_leaf,
             isinstance(tensor, torch.nn.Parameter),
+            tensor.is_inference(),
         )
 
     @property
@@ -102,6 +104,9 @@ class TensorMeta:
         """
         if self.layout is not torch.strided:
             raise Unknown(f"tensors of layout {self.layout} cannot be made from metadata")
+        if self.is_inference != torch.is_inference_mode_enabled():
+            with torch.inference_mode(self.is_inference):
+                return self.make_empty()
         if not self.requires_grad or self.is_leaf:
             tensor = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=self.device)
             tensor.requires_grad_(self.requires_grad)

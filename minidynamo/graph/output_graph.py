@@ -11,6 +11,7 @@ import torch
 import torch.fx
 
 from ..sources import Source
+from .state_keys import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class GraphInput:
 class CapturedGraph:
     """What a backend gets: the module, its inputs in placeholder order, and facts about it.
 
-    `outputs` maps a graph node to its place in the tuple that the module returns.
+    `outputs` maps a graph node to its place in the tuple that the module returns. `states`: what parts of torch's state
+    the graph changes, and what each is after it.
     """
 
     module: torch.fx.GraphModule
@@ -35,7 +37,7 @@ class CapturedGraph:
     ops: int
     mutates: bool
     draws_random: bool
-    sets_grad_mode: bool
+    states: tuple[tuple[Key, Any], ...]
 
     @property
     def example_inputs(self) -> list[torch.Tensor]:
@@ -54,7 +56,6 @@ class OutputGraph(torch.fx.Tracer):
         self.ops = 0
         self.mutates = False
         self.draws_random = False
-        self.sets_grad_mode = False
         self.lines: dict[torch.fx.Node, Any] = {}
 
     def add_input(self, source: Source, example: torch.Tensor) -> torch.fx.Proxy:
@@ -81,12 +82,7 @@ class OutputGraph(torch.fx.Tracer):
         self.draws_random |= draws_random
         return torch.fx.Proxy(node, self)
 
-    def set_grad_mode(self, value: bool, where: Any) -> None:
-        """What follows is run with autograd on or off; so is what comes after the graph."""
-        self.add_op(torch._C._set_grad_enabled, (value,), {}, where)
-        self.sets_grad_mode = True
-
-    def finish(self, wanted: list[torch.fx.Node]) -> CapturedGraph:
+    def finish(self, wanted: list[torch.fx.Node], states: tuple[tuple[Key, Any], ...] = ()) -> CapturedGraph:
         """Close the graph: it returns the tuple of `wanted` nodes; inputs that nothing uses are dropped."""
         outputs = {node: index for index, node in enumerate(dict.fromkeys(wanted))}
         self.graph.output(tuple(outputs))
@@ -102,5 +98,5 @@ class OutputGraph(torch.fx.Tracer):
             self.ops,
             self.mutates,
             self.draws_random,
-            self.sets_grad_mode,
+            states,
         )

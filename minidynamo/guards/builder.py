@@ -18,6 +18,7 @@ import torch
 from minidynamo import exc
 from minidynamo.guards import leaves
 from minidynamo.guards.guard import Guard
+from minidynamo.guards.state_reads import read
 from minidynamo.guards.rows import KINDS, GuardRow, Sources
 from minidynamo.guards.text import relation
 from minidynamo.literals import Ref, as_key, is_immutable, is_literal, is_weakrefable, literal
@@ -380,6 +381,13 @@ class GuardBuilder:
         self.emit(
             guard, "GLOBAL_STATE", StateSource(), *leaves.global_state(), expected="the recorded torch state"
         )
+
+    def STATE_READ(self, guard: Guard) -> None:
+        """An answer of STATE_READS, as it is now. args: its name, and the question's arguments."""
+        name, args = guard.args
+        value = read(name, args)
+        words = f"{name}{''.join(f' ({each})' for each in args)} {value}"
+        self.emit(guard, "STATE_READ", StateSource(), name, args, value, expected=words)
 
     GRAD_MODE = INFERENCE_MODE = DETERMINISTIC_ALGORITHMS = DEFAULT_DTYPE = DEFAULT_DEVICE = GLOBAL_STATE
     AUTOCAST = TORCH_FUNCTION_STATE = FUNCTORCH_STATE = GLOBAL_STATE

@@ -13,6 +13,7 @@ from minidynamo.guards import py_leaves
 from minidynamo.guards.rows import GuardRow
 from minidynamo.guards.spoken import spoken
 from minidynamo.guards.text import text
+from minidynamo.guards.state_reads import read
 from minidynamo.literals import is_literal, literal
 from minidynamo.sources import FrameValues, Source
 from minidynamo.static_access import dict_keys, is_subtype, static_attr, static_len, type_name
@@ -245,6 +246,11 @@ def _state(row: GuardRow, value: object, frame: FrameValues) -> str:
     return py_leaves.global_state_mismatch(*row.literals) or "the recorded torch state"
 
 
+def _state_read(row: GuardRow, value: object, frame: FrameValues) -> str:
+    name, args, _ = row.literals
+    return f"{name} {read(name, args)}"
+
+
 def _presence(present: str) -> Callable[[GuardRow, object, FrameValues], str]:
     return lambda row, value, frame: f"{present} {literal(row.literals[0])}"
 
@@ -267,6 +273,7 @@ _ACTUAL: dict[str, Callable[[GuardRow, Any, FrameValues], str]] = {
     "ID_MATCH": _same_type,
     "FUNCTION_MATCH": _function,
     "GLOBAL_STATE": _state,
+    "STATE_READ": _state_read,
     "GLOBAL_ABSENT": _presence("a global named"),
     "HASATTR": _presence("no attribute"),
     "NOT_HASATTR": _presence("an attribute"),

@@ -14,6 +14,7 @@ import torch
 
 from minidynamo import static_access
 from minidynamo.guards import py_leaves
+from minidynamo.guards.state_reads import check_state_read
 from minidynamo.literals import CONSTRUCTORS, REFS, same
 
 
@@ -65,6 +66,7 @@ _PYTHON: dict[str, Any] = {
     "___min": min,
     "___check_storages": py_leaves.check_storages,
     "___distinct": py_leaves.distinct,
+    "___check_state_read": check_state_read,
     **CONSTRUCTORS,
 }
 _TORCH_CONSTANTS = SimpleNamespace(

@@ -24,23 +24,9 @@ def _true(tx: Tracing) -> VariableTracker:
     return ConstantVariable(True)
 
 
-def _grad_enabled(tx: Tracing) -> VariableTracker:
-    """Follows from the GLOBAL_STATE guard that every capture with this call carries."""
-    tx.guard_global_state()
-    return ConstantVariable(tx.grad_mode)
-
-
-def _autocast_enabled(tx: Tracing, *device: VariableTracker) -> VariableTracker:
-    """Frames are not captured under autocast, and what was captured without it is guarded against it."""
-    tx.guard_global_state()
-    return ConstantVariable(False)
-
-
 RULES: dict[Any, Callable[..., VariableTracker]] = {
     graph_break: positional("graph_break", 0, 0)(_break),
     is_compiling: positional("is_compiling", 0, 0)(_true),
     torch.compiler.is_compiling: positional("is_compiling", 0, 0)(_true),
     torch.compiler.is_dynamo_compiling: positional("is_dynamo_compiling", 0, 0)(_true),
-    torch.is_grad_enabled: positional("is_grad_enabled", 0, 0)(_grad_enabled),
-    torch.is_autocast_enabled: positional("is_autocast_enabled", 0, 1)(_autocast_enabled),
 }

@@ -15,7 +15,7 @@ from ..variables.exceptions import follows
 from ..variables.functions import BuiltinVariable, TorchFunctionVariable
 from ..variables.namedtuples import is_namedtuple, make_namedtuple
 from ..variables.sequences import RangeVariable, SequenceVariable
-from . import classes, control, grad_mode, iteration, nn_modules, tensor_ops  # noqa: F401 - iteration, nn_modules fill RULES
+from . import classes, control, grad_mode, iteration, nn_modules, tensor_ops, torch_state  # noqa: F401 - iteration, nn_modules fill RULES
 from .builtins import PURE, RULES
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sysconfig
 import types
@@ -50,11 +51,14 @@ INLINED = (
     os.path.join(_TORCH, "backends", "mha", "__init__.py"),
     os.path.join(_TORCH, "signal", "windows") + os.sep,
     os.path.join(_TORCH, "masked", "_ops.py"),
+    os.path.join(_TORCH, "amp", "autocast_mode.py"),
+    os.path.join(_TORCH, "autograd", "anomaly_mode.py"),
     os.path.join(_TORCH, "testing", "_internal", "common_methods_invocations.py"),
     os.path.join(_TORCH, "testing", "_internal", "opinfo") + os.sep,
 )
 INLINED_FUNCTIONS = (  # what `@torch.no_grad()` makes of a function
     (os.path.join(_TORCH, "utils", "_contextlib.py"), "context_decorator.<locals>.decorate_context"),
+    (contextlib.__file__, "ContextDecorator.__call__.<locals>.inner"),
 )
 NOT_INLINED = tuple(INLINED[0] + name for name in ("module.py", "lazy.py", "_functions.py"))
 

@@ -17,6 +17,7 @@ from ..pycode.liveness import live_locals
 from ..pycode.module_call import is_module_call
 from ..pycode.resume import FrameState, ResumePoint, is_resume_code, origin_offset, resumable
 from ..reasons import (
+    CONTEXT_STATE,
     EXCEPTION,
     GENERATOR_LIVE,
     INLINE_BREAK,
@@ -360,13 +361,21 @@ def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Dec
         except BaseException:
             trace.release()
             raise
+        finally:
+            trace.restore_states()
 
 
-def end_sooner(tx: InstructionTranslator, trace: Trace, reached: Reached) -> tuple[int, Decision] | None:
+def end_sooner(tx: InstructionTranslator, trace: Trace, end: Return | Break, reached: Reached) -> tuple[int, Decision] | None:
     """Decision 11: something that is needed after the graph cannot be rebuilt. Then the graph ends where it was made."""
     live = next((g for g in trace.generators if id(g) in reached.uses or g.unwinds()), None)
     if live is not None:
         return live.birth, Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain=live.has_blocks())
+    opened = trace.opened
+    if opened and not (
+        isinstance(end, Break) and len(opened) == 1 and id(opened[0]) in reached.uses and opened[0].can_be_entered_again()
+    ):
+        reason = why(CONTEXT_STATE, name=opened[0].type_name(), what="is still open where the graph ends")
+        return opened[0].birth, Decision(reason, tx.where_of(opened[0].birth), plain=True)
     for tracker in reached.order:
         if isinstance(tracker, ExceptionVariable) and tracker.raised_at is not None:
             return tracker.raised_at, Decision(why(EXCEPTION), tx.where_of(tracker.raised_at))
@@ -387,12 +396,15 @@ def attempt(trace: Trace) -> Capture:
     reached = Reached()
     reached.add(v for effect in trace.effects for v in effect.operands)
     reached.add(roots(end, own if isinstance(end, Break) else ()))
-    sooner = end_sooner(tx, trace, reached)
+    sooner = end_sooner(tx, trace, end, reached)
     if sooner is not None:
         plan.decide(*sooner)
+    for manager in reversed(trace.opened):
+        manager.leave_graph(trace.graph, tx.position())
+        manager.release()
     trace.guard_mutated()
     trace.guard_changed()
-    graph = trace.graph.finish(reached.nodes()) if trace.graph.ops else None
+    graph = trace.graph.finish(reached.nodes(), trace.final_states()) if trace.graph.ops else None
     return Capture(
         graph,
         tuple(trace.guards),

@@ -10,12 +10,10 @@ import torch
 from ..static_access import is_subtype
 
 REFUSED: tuple[tuple[str, Callable[[], bool]], ...] = (
-    ("autocast", torch._C._is_any_autocast_enabled),
     ("a torch function mode", lambda: torch._C._len_torch_function_stack() > 0),
     ("a torch dispatch mode", lambda: torch._C._len_torch_dispatch_stack() > 0),
     ("a functorch transform", lambda: torch._C._functorch.peek_interpreter_stack() is not None),
     ("torch.jit tracing", torch.jit.is_tracing),
-    ("inference mode", torch.is_inference_mode_enabled),
 )
 
 

@@ -6,11 +6,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from .. import config
 from ..graph.meta_value import TensorMeta
 from ..graph.output_graph import OutputGraph
+from ..graph.state_keys import Key
 from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
 from ..pycode.lift import CodeIR
@@ -18,6 +17,7 @@ from ..reasons import SKIP_STEPS, STORE, why
 from ..sources import FrameValues, GlobalsSource, LocalSource, Source, StateSource
 from ..variables import wrapper_for
 from ..variables.base import VariableTracker
+from ..variables.contexts import ContextVariable
 from ..variables.generators import GeneratorVariable
 from ..variables.lazy import LazyVariable
 from ..variables.opaque import wrap_opaque
@@ -43,7 +43,8 @@ class Trace:
         self.inline = inline
         self.graph = OutputGraph(code.co_name)
         self.guards: dict[Guard, None] = {}
-        self.grad_mode = torch.is_grad_enabled()
+        self.opened: list[ContextVariable] = []  # managers that are entered, in this order
+        self.states: dict[Key, Any] = {}  # parts of torch's state that the program changed -> what they were
         self.steps = 0
         self.root_index = 0  # the root frame's current instruction
         self.first_covered: int | None = (
@@ -69,6 +70,26 @@ class Trace:
 
     def install(self, guard: Guard) -> None:
         self.guards[guard] = None
+
+    def call_state(self, tx: Any, fn: Callable[..., Any], args: tuple[Any, ...], *keys: Key) -> Any:
+        """The program changes torch's state: now, and in the graph. `keys` are what `fn` changes."""
+        self.guard_global_state()
+        for key in keys:
+            self.states.setdefault(key, key.get())
+        result = fn(*args)
+        self.graph.add_op(fn, args, {}, tx.position())
+        return result
+
+    def final_states(self) -> tuple[tuple[Key, Any], ...]:
+        """What was changed, with what it is now."""
+        return tuple((key, key.get()) for key in self.states)
+
+    def restore_states(self) -> None:
+        """Put back what was before the trace."""
+        for manager in reversed(self.opened):
+            manager.release()
+        for key, value in reversed(self.states.items()):
+            key.put(value)
 
     def step(self) -> None:
         """Count one instruction. Raises SkipFrame past `config.max_trace_steps`."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import types
 from typing import Any, NoReturn
 
+import torch
+
 from ..events import Where
 from ..exc import Unsupported
 from ..graph.output_graph import OutputGraph
@@ -112,7 +114,10 @@ class InstructionTranslatorBase:
 
     @property
     def grad_mode(self) -> bool:
-        return self.trace.grad_mode
+        return torch.is_grad_enabled()
+
+    def call_state(self, fn: Any, args: tuple[Any, ...], *keys: Any) -> Any:
+        return self.trace.call_state(self, fn, args, *keys)
 
     def covered(self) -> bool:
         """Would an exception of the current instruction go to a handler of this frame, or of one that it is inlined in?"""

@@ -3,6 +3,7 @@
 from . import (
     classes,
     constant,
+    contexts,
     dicts,
     enums,
     functions,
@@ -24,6 +25,7 @@ from .registry import wrapper_for
 __all__ = [
     "classes",
     "constant",
+    "contexts",
     "dicts",
     "enums",
     "functions",

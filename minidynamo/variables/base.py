@@ -61,6 +61,9 @@ class Tracing(Protocol):
     def grad_mode(self) -> bool:
         """Whether autograd records."""
 
+    def call_state(self, fn: Any, args: tuple[Any, ...], *keys: Any) -> Any:
+        """The program changes the parts `keys` of torch's state by `fn(*args)`: now, and in the graph."""
+
     def position(self) -> Any:
         """Where the current instruction is; cheap to keep."""
 

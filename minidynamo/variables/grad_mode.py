@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import torch
 
+from ..graph.state_keys import GRAD_MODE
 from ..guards.builder import GuardBuilder
 from ..pycode import expr as E
 from ..sources import AttrSource, Source
@@ -20,9 +21,7 @@ MODES: dict[type, bool | None] = {torch.no_grad: False, torch.enable_grad: True,
 
 def set_mode(tx: Tracing, value: bool) -> None:
     """torch._C._set_grad_enabled, now and in the graph."""
-    tx.guard_global_state()
-    tx.graph.set_grad_mode(value, tx.position())
-    tx.trace.grad_mode = value
+    tx.call_state(torch._C._set_grad_enabled, (value,), GRAD_MODE)
 
 
 class GradModeVariable(VariableTracker):

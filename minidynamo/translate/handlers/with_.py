@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from ...pycode.instruction import Instruction
 from ...reasons import OPAQUE_VALUE
 from ...variables.base import Tracing, VariableTracker
+from ...variables.contexts import ContextMethodVariable, ContextVariable
+from ...variables.functions import UserFunctionVariable
 from ...variables.grad_mode import GradMethodVariable, GradModeVariable
 from ...variables.user_objects import UserMethodVariable, UserObject
 from .table import handles
@@ -15,7 +19,7 @@ from .table import handles
 def special(tx: Tracing, manager: VariableTracker, name: str) -> VariableTracker:
     """A special method of a user's object, looked up on its class and bound."""
     manager = manager.realize(tx)
-    if isinstance(manager, GradModeVariable):
+    if isinstance(manager, (GradModeVariable, ContextVariable)):
         return manager.getattr(tx, name)
     fn = manager.special(tx, name) if isinstance(manager, UserObject) else None
     if fn is None:
@@ -23,12 +27,21 @@ def special(tx: Tracing, manager: VariableTracker, name: str) -> VariableTracker
     return UserMethodVariable(fn, manager, name)
 
 
+def is_restoring(leave: VariableTracker) -> bool:
+    """Is it a method of torch that restores state, whatever exception it gets?"""
+    fn = leave.fn if isinstance(leave, UserMethodVariable) else None
+    return isinstance(fn, UserFunctionVariable) and fn.fn in RESTORING
+
+
+RESTORING = (torch.autocast.__exit__, torch.autograd.set_detect_anomaly.__exit__)
+
+
 @handles("BEFORE_WITH")
 def before_with(tx: Any, inst: Instruction) -> None:
     """CPython looks up `__enter__`, then `__exit__`, then calls `__enter__`."""
     manager = tx.pop()
     enter, leave = special(tx, manager, "__enter__"), special(tx, manager, "__exit__")
-    if isinstance(leave, GradMethodVariable):
+    if isinstance(leave, (GradMethodVariable, ContextMethodVariable)) or is_restoring(leave):
         tx.leaves_alone(tx.index)
     tx.push(leave)
     tx.push(tx.call(enter, [], {}))

@@ -1,0 +1,60 @@
+"""Parts of torch's state that belong to a thread and that captured code may change: how each is read and written.
+
+While a frame is traced the real state follows the program, so that operators are run on metadata as they would be run; what
+was before is put back when the trace ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from minidynamo.guards.state_reads import nesting
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One part of the state: `name` is a row of PARTS, `device` a device type where there is one for each."""
+
+    name: str
+    device: str | None = None
+
+    def get(self) -> Any:
+        """The value now."""
+        read = PARTS[self.name][0]
+        return read() if self.device is None else read(self.device)
+
+    def put(self, value: Any) -> None:
+        """Make it that value."""
+        write = PARTS[self.name][1]
+        write(value) if self.device is None else write(self.device, value)
+
+
+def _set_nesting(depth: int) -> None:
+    now = nesting()
+    while now < depth:
+        now = torch.autocast_increment_nesting()
+    while now > depth:
+        now = torch.autocast_decrement_nesting()
+
+
+def _anomaly() -> tuple[bool, bool]:
+    return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+
+
+#: name -> (how it is read, how it is written)
+PARTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "grad mode": (torch.is_grad_enabled, torch._C._set_grad_enabled),
+    "autocast": (torch.is_autocast_enabled, torch.set_autocast_enabled),
+    "autocast dtype": (torch.get_autocast_dtype, torch.set_autocast_dtype),
+    "autocast cache": (torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled),
+    "autocast nesting": (nesting, _set_nesting),
+    "anomaly mode": (_anomaly, lambda value: torch.set_anomaly_enabled(*value)),
+}
+
+GRAD_MODE = Key("grad mode")
+AUTOCAST_CACHE, AUTOCAST_NESTING = Key("autocast cache"), Key("autocast nesting")
+ANOMALY = Key("anomaly mode")

@@ -1,0 +1,47 @@
+"""Parts of torch's state that programs can ask for and that GLOBAL_STATE does not record: guarded when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+def nesting() -> int:
+    """How many autocast blocks are open in this thread."""
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting()
+
+
+#: name in the guard's text -> the question; arguments and answers are constants
+STATE_READS: dict[str, Callable[..., Any]] = {
+    "autocast": torch.is_autocast_enabled,
+    "autocast dtype": torch.get_autocast_dtype,
+    "autocast cache": torch.is_autocast_cache_enabled,
+    "autocast nesting": nesting,
+    "anomaly mode": torch.is_anomaly_enabled,
+    "anomaly check of nan": torch.is_anomaly_check_nan_enabled,
+    "number of threads": torch.get_num_threads,
+    "number of interop threads": torch.get_num_interop_threads,
+    "float32 matmul precision": torch.get_float32_matmul_precision,
+    "warn always": torch.is_warn_always_enabled,
+    "flash attention": torch._C._get_flash_sdp_enabled,
+    "memory efficient attention": torch._C._get_mem_efficient_sdp_enabled,
+    "math attention": torch._C._get_math_sdp_enabled,
+    "cudnn": torch._C._get_cudnn_enabled,
+    "cudnn benchmark": torch._C._get_cudnn_benchmark,
+    "cudnn deterministic": torch._C._get_cudnn_deterministic,
+    "mkldnn": torch._C._get_mkldnn_enabled,
+}
+
+
+def read(name: str, args: tuple[Any, ...]) -> Any:
+    """The answer now."""
+    return STATE_READS[name](*args)
+
+
+def check_state_read(name: str, args: tuple[Any, ...], expected: Any) -> bool:
+    """The answer is as recorded."""
+    answer = read(name, args)
+    return type(answer) is type(expected) and bool(answer == expected)

@@ -1,0 +1,159 @@
+"""Calls that read or change torch's state: changes are made while tracing too and are nodes of the graph; what is read is a
+constant, guarded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..graph.state_keys import ANOMALY, AUTOCAST_CACHE, AUTOCAST_NESTING, Key
+from ..guards.builder import GuardBuilder
+from ..guards.guard import make_guard
+from ..guards.state_reads import STATE_READS
+from ..reasons import UNSUPPORTED_CALL
+from ..sources import StateSource
+from ..variables.base import Tracing, VariableTracker
+from ..variables.constant import ConstantVariable
+from ..variables.contexts import MANAGERS, ContextVariable, again
+from .builtins import Args, positional, rule
+
+# What the guard GLOBAL_STATE records, and what never changes.
+RECORDED: tuple[Callable[..., Any], ...] = (
+    torch.is_grad_enabled,
+    torch.is_inference_mode_enabled,
+    torch.get_default_dtype,
+    torch.are_deterministic_algorithms_enabled,
+    torch.is_deterministic_algorithms_warn_only_enabled,
+    torch.get_deterministic_debug_mode,
+    torch._C._is_any_autocast_enabled,
+    torch._C._is_torch_function_mode_enabled,
+    torch._C._is_torch_function_enabled,
+    torch._C._is_autocast_available,
+    torch._C._get_privateuse1_backend_name,
+)
+# What it does not record: the name of the question in STATE_READS.
+NAMES = {fn: name for name, fn in STATE_READS.items() if name != "autocast nesting"}
+
+
+def constants(tx: Tracing, fn: Callable[..., Any], args: Args, kwargs: dict[str, VariableTracker]) -> tuple[Any, ...]:
+    """Plain positional arguments; others are left to plain Python."""
+    values = [arg.realize(tx) for arg in args]
+    if kwargs or not all(value.is_python_constant() and not value.mutable for value in values):
+        tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.__name__} with these arguments")
+    return tuple(value.as_python_constant() for value in values)
+
+
+def ask(tx: Tracing, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """The real answer; the program's own error is left to plain Python."""
+    try:
+        return fn(*args)
+    except (TypeError, RuntimeError, ValueError) as error:
+        tx.fails(getattr(fn, '__name__', 'torch'), error)
+
+
+def _recorded(fn: Callable[..., Any]) -> None:
+    @rule(fn)
+    def read(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+        tx.guard_global_state()
+        return ConstantVariable(ask(tx, fn, constants(tx, fn, args, kwargs)))
+
+
+def _guarded(fn: Callable[..., Any], name: str) -> None:
+    @rule(fn)
+    def read(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+        values = constants(tx, fn, args, kwargs)
+        answer = ask(tx, fn, values)
+        guard_read(tx, name, values)
+        return ConstantVariable(answer)
+
+
+#: The part of the state that a question is about, where captured code can change it.
+ABOUT: dict[str, Callable[..., Key]] = {
+    "autocast": lambda device="cuda": Key("autocast", device),
+    "autocast dtype": lambda device: Key("autocast dtype", device),
+    "autocast cache": lambda: AUTOCAST_CACHE,
+    "autocast nesting": lambda: AUTOCAST_NESTING,
+    "anomaly mode": lambda: ANOMALY,
+    "anomaly check of nan": lambda: ANOMALY,
+}
+
+
+def guard_read(tx: Tracing, name: str, args: tuple[Any, ...]) -> None:
+    """Guard the answer, unless it is the trace that made it so."""
+    if name not in ABOUT or ABOUT[name](*args) not in tx.trace.states:
+        tx.install(make_guard(StateSource(), GuardBuilder.STATE_READ, name, args))
+
+
+for _fn in RECORDED:
+    _recorded(_fn)
+for _fn, _name in NAMES.items():
+    _guarded(_fn, _name)
+
+# What changes the state: types of the arguments, and the parts that change.
+SETTERS: dict[Callable[..., Any], tuple[tuple[type, ...], Callable[..., tuple[Key, ...]]]] = {
+    torch.set_autocast_enabled: ((str, bool), lambda device, value: (Key("autocast", device),)),
+    torch.set_autocast_dtype: ((str, torch.dtype), lambda device, value: (Key("autocast dtype", device),)),
+    torch.set_autocast_cache_enabled: ((bool,), lambda value: (AUTOCAST_CACHE,)),
+    torch.autocast_increment_nesting: ((), lambda: (AUTOCAST_NESTING,)),
+    torch.autocast_decrement_nesting: ((), lambda: (AUTOCAST_NESTING,)),
+    torch.clear_autocast_cache: ((), lambda: ()),
+    torch.set_anomaly_enabled: ((bool, bool), lambda mode, check_nan=True: (ANOMALY,)),
+}
+# Those whose result tells what was before.
+TELLING = {torch.autocast_increment_nesting: "autocast nesting", torch.autocast_decrement_nesting: "autocast nesting"}
+
+
+def _setter(fn: Callable[..., Any]) -> None:
+    types, keys = SETTERS[fn]
+    torch.fx.node.has_side_effect(fn)
+
+    @rule(fn)
+    def change(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+        values = constants(tx, fn, args, kwargs)
+        if tuple(map(type, values)) != types:
+            tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.__name__} with these arguments")
+        for key in keys(*values):
+            ask(tx, key.get, ())
+        if fn in TELLING:
+            guard_read(tx, TELLING[fn], ())
+        return ConstantVariable(tx.call_state(fn, values, *keys(*values)))
+
+
+for _fn in SETTERS:
+    _setter(_fn)
+
+
+# --- managers -----------------------------------------------------------------------------------------------
+
+
+def _manager(cls: type) -> None:
+    row = MANAGERS[cls]
+    names = tuple(row.arguments)
+
+    @rule(cls)
+    def make(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+        """A manager of constants. (`inference_mode(function)` decorates, which is left to plain Python.)"""
+        given = dict(zip(names, args)) | kwargs
+        known = len(given) == len(args) + len(kwargs) and set(given) <= set(names)
+        values = constants(tx, cls, list(given.values()), {}) if known else ()
+        found = row.defaults | dict(zip(given, values))
+        if not known or len(found) < len(names) or not all(type(found[n]) in row.arguments[n] for n in names):
+            tx.unsupported(UNSUPPORTED_CALL, name=f"{cls.__name__} with these arguments")
+        return ContextVariable(cls, tuple(found[name] for name in names))
+
+
+for _cls in MANAGERS:
+    _manager(_cls)
+
+
+@rule(torch.inference_mode.clone, torch.autograd.profiler.record_function._recreate_cm)
+@positional("clone", 1, 1)
+def _clone(tx: Tracing, manager: VariableTracker) -> VariableTracker:
+    if not isinstance(manager, ContextVariable):
+        tx.unsupported(UNSUPPORTED_CALL, name=f"{manager.type_name()}.clone")
+    return again(tx, manager)
+
+
+assert set(ABOUT) <= set(STATE_READS)

@@ -1,0 +1,183 @@
+"""Managers that hold what they entered: `torch.inference_mode`, `record_function`, `torch.device`. Entering and leaving one are
+nodes of the graph. Where a graph ends inside of the block it leaves it, and the emitted code enters it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..graph.context_calls import enter_inference_mode, enter_record_function, leave
+from ..graph.output_graph import OutputGraph
+from ..graph.state_keys import GRAD_MODE
+from ..guards.builder import GuardBuilder
+from ..pycode import expr as E
+from ..reasons import CONTEXT_STATE
+from ..sources import AttrSource, Source
+from .base import Emitting, Tracing, VariableTracker
+from .constant import ConstantVariable
+from .opaque import wrap_opaque
+from .registry import wraps
+from .sequences import NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """A row: the call that makes and enters one, the constructor's arguments in order with their types, and their defaults,
+    whether the trace enters it too (what it does decides about results), whether `__enter__` gives the manager (else None),
+    its other attributes when it is new."""
+
+    enter: Callable[..., Any]
+    arguments: dict[str, tuple[type, ...]]
+    defaults: dict[str, Any]
+    in_trace: bool
+    gives_itself: bool
+    others: dict[str, Any]
+
+
+MANAGERS: dict[type, Manager] = {
+    torch.inference_mode: Manager(enter_inference_mode, {"mode": (bool,)}, {"mode": True}, True, False, {}),
+    torch.autograd.profiler.record_function: Manager(
+        enter_record_function,
+        {"name": (str,), "args": (str, type(None))},
+        {"args": None},
+        False,
+        True,
+        {"run_callbacks_on_exit": True, "record": None, "_cupti_monitor_external_id": None},
+    ),
+}
+
+
+class ContextVariable(VariableTracker):
+    """A manager. `node` is the graph's, while it is entered."""
+
+    __slots__ = ("cls", "args", "node", "held", "birth")
+    mutable = True
+
+    def __init__(self, cls: type, args: tuple[Any, ...], source: Source | None = None) -> None:
+        super().__init__(source)
+        self.cls = cls
+        self.args = args
+        self.node: Any = None
+        self.held: Any = None
+        self.birth = 0
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def slot_truth(self, tx: Tracing) -> bool:
+        return True
+
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        row = MANAGERS[self.cls]
+        if name in ContextMethodVariable.NAMES:
+            return ContextMethodVariable(self, name)
+        if name in row.arguments:
+            return ConstantVariable(self.args[list(row.arguments).index(name)])
+        return super().getattr(tx, name)
+
+    def enter(self, tx: Tracing) -> VariableTracker:
+        if self.source is not None or self.node is not None:
+            tx.unsupported(CONTEXT_STATE, name=self.type_name(), what="is entered again, or was made outside")
+        opened: list[ContextVariable] = tx.trace.opened
+        tx.guard_global_state()
+        tx.trace.states.setdefault(GRAD_MODE, GRAD_MODE.get())
+        row = MANAGERS[self.cls]
+        self.node = tx.graph.add_op(row.enter, self.args, {}, tx.position()).node
+        self.birth = tx.trace.root_index
+        if row.in_trace:
+            self.held = row.enter(*self.args)
+        opened.append(self)
+        return self if row.gives_itself else NONE
+
+    def leave(self, tx: Tracing) -> VariableTracker:
+        opened: list[ContextVariable] = tx.trace.opened
+        if not opened or opened[-1] is not self:
+            tx.unsupported(CONTEXT_STATE, name=self.type_name(), what="was entered in another piece of the function")
+        self.leave_graph(tx.graph, tx.position())
+        self.node = None
+        self.release()
+        opened.pop()
+        return NONE
+
+    def leave_graph(self, graph: OutputGraph, where: Any) -> None:
+        """The graph leaves it."""
+        graph.add_op(leave, (self.node,), {}, where)
+
+    def release(self) -> None:
+        """Leave it in the trace."""
+        held, self.held = self.held, None
+        if held is not None:
+            leave(held)
+
+    def can_be_entered_again(self) -> bool:
+        """Whether entering it anew makes the state as it is."""
+        return self.cls is not torch.inference_mode or torch.is_grad_enabled() is not self.args[0]
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        if self.source is not None:
+            return emit.load(self.source)
+        row = MANAGERS[self.cls]
+        if self.node is not None:
+            return emit.temporary(E.Call(E.Const(row.enter), tuple(E.Const(arg) for arg in self.args)))
+        made = emit.temporary(E.Call(E.Const(object.__new__), (E.Const(self.cls),)))
+        for name, value in {**dict(zip(row.arguments, self.args)), **row.others}.items():
+            emit.do(E.Effect("STORE_ATTR", name, (E.Const(value), made)))
+        return made
+
+
+class ContextMethodVariable(VariableTracker):
+    """A bound method of a manager. Rebuilt by looking it up again."""
+
+    __slots__ = ("owner", "name")
+    NAMES = ("__enter__", "__exit__", "clone", "_recreate_cm")
+
+    def __init__(self, owner: ContextVariable, name: str) -> None:
+        super().__init__(None, VariableTracker.propagate(owner))
+        self.owner = owner
+        self.name = name
+
+    def python_type(self) -> type:
+        return type(torch.no_grad().__enter__)
+
+    def children(self) -> tuple[VariableTracker, ...]:
+        return (self.owner,)
+
+    def call_function(
+        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        if kwargs or len(args) != (3 if self.name == "__exit__" else 0):
+            self._opaque(tx, f"{self.name} with these arguments")
+        if self.name in ("clone", "_recreate_cm"):
+            return again(tx, self.owner)
+        return self.owner.enter(tx) if self.name == "__enter__" else self.owner.leave(tx)
+
+    def slot_truth(self, tx: Tracing) -> bool:
+        return True
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return E.Attr(emit.value(self.owner), self.name)
+
+
+def again(tx: Tracing, manager: ContextVariable) -> ContextVariable:
+    """What a function decorated with a manager enters at each call. (`record_function` enters itself; nobody can tell.)"""
+    return ContextVariable(manager.cls, manager.args)
+
+
+def read_manager(tx: Tracing, value: Any, source: Source) -> VariableTracker:
+    """A manager from outside: its arguments are guarded."""
+    names = MANAGERS[type(value)].arguments
+    members = vars(value)
+    if not all(type(members.get(name)) in types for name, types in names.items()):
+        return wrap_opaque(tx, value, source)
+    made = ContextVariable(type(value), tuple(members[name] for name in names), source)
+    made.make_guards(tx, GuardBuilder.TYPE_MATCH)
+    for name in names:
+        tx.wrap(members[name], AttrSource(source, name))
+    return made
+
+
+_wrap: Callable[..., Any] = wraps(*MANAGERS)
+_wrap(read_manager)

@@ -143,9 +143,7 @@ def with_states(compiled: Callable[..., Any], states: tuple[tuple[Key, Any], ...
 def may_run_twice(capture: Capture) -> bool:
     """Running the frame's code once more shows nothing and changes nothing."""
     graph = capture.graph
-    return capture.comparable and (
-        graph is None or not (graph.mutates or graph.draws_random or graph.states)
-    )
+    return capture.comparable and (graph is None or not (graph.mutates or graph.draws_random or graph.states))
 
 
 def loaded_inputs(output: Output) -> tuple[Source, ...] | None:

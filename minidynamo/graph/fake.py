@@ -112,7 +112,14 @@ def _state() -> Hashable:
         )
     fused = torch._C._get_flash_sdp_enabled()
     inference = torch.is_inference_mode_enabled()
-    return torch.get_default_dtype(), device, autocast, torch.are_deterministic_algorithms_enabled(), fused, inference
+    return (
+        torch.get_default_dtype(),
+        device,
+        autocast,
+        torch.are_deterministic_algorithms_enabled(),
+        fused,
+        inference,
+    )
 
 
 def call(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

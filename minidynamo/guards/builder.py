@@ -18,8 +18,8 @@ import torch
 from minidynamo import exc
 from minidynamo.guards import leaves
 from minidynamo.guards.guard import Guard
-from minidynamo.guards.state_reads import read
 from minidynamo.guards.rows import KINDS, GuardRow, Sources
+from minidynamo.guards.state_reads import read
 from minidynamo.guards.text import relation
 from minidynamo.literals import Ref, as_key, is_immutable, is_literal, is_weakrefable, literal
 from minidynamo.sources import (

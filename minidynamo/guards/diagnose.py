@@ -12,8 +12,8 @@ from minidynamo.events import GuardFailure, Where
 from minidynamo.guards import py_leaves
 from minidynamo.guards.rows import GuardRow
 from minidynamo.guards.spoken import spoken
-from minidynamo.guards.text import text
 from minidynamo.guards.state_reads import read
+from minidynamo.guards.text import text
 from minidynamo.literals import is_literal, literal
 from minidynamo.sources import FrameValues, Source
 from minidynamo.static_access import dict_keys, is_subtype, static_attr, static_len, type_name

@@ -76,7 +76,9 @@ KINDS: dict[str, Kind] = {
     ),
     "LENGTH": _kind("___len({path}) == {0}", 3, "number of elements", holes="l", needs_type=True),
     "GLOBAL_STATE": _kind("___check_global_state({0}, {1})", 4, "modes, default dtype, autocast", holes="ll"),
-    "STATE_READ": _kind("___check_state_read({0}, {1}, {2})", 4, "a part of torch's state that was asked for", holes="lll"),
+    "STATE_READ": _kind(
+        "___check_state_read({0}, {1}, {2})", 4, "a part of torch's state that was asked for", holes="lll"
+    ),
     "SAME_MATCH": _kind("___same({path}, {0})", 5, "constant compared by type and bits", holes="l"),
     "NAME_MATCH": _kind("___check_name({path}, {0})", 5, "its __name__", holes="l"),
     "ITERATOR_LENGTH": _kind("___iterator_len({path}) == {0}", 5, "elements left in an iterator", holes="l"),

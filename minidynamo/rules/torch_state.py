@@ -37,7 +37,9 @@ RECORDED: tuple[Callable[..., Any], ...] = (
 NAMES = {fn: name for name, fn in STATE_READS.items() if name != "autocast nesting"}
 
 
-def constants(tx: Tracing, fn: Callable[..., Any], args: Args, kwargs: dict[str, VariableTracker]) -> tuple[Any, ...]:
+def constants(
+    tx: Tracing, fn: Callable[..., Any], args: Args, kwargs: dict[str, VariableTracker]
+) -> tuple[Any, ...]:
     """Plain positional arguments; others are left to plain Python."""
     values = [arg.realize(tx) for arg in args]
     if kwargs or not all(value.is_python_constant() and not value.mutable for value in values):
@@ -50,21 +52,21 @@ def ask(tx: Tracing, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     try:
         return fn(*args)
     except (TypeError, RuntimeError, ValueError) as error:
-        tx.fails(getattr(fn, '__name__', 'torch'), error)
+        tx.fails(getattr(fn, "__name__", "torch"), error)
 
 
-def _recorded(fn: Callable[..., Any]) -> None:
-    @rule(fn)
+def _recorded(question: Callable[..., Any]) -> None:
+    @rule(question)
     def read(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
         tx.guard_global_state()
-        return ConstantVariable(ask(tx, fn, constants(tx, fn, args, kwargs)))
+        return ConstantVariable(ask(tx, question, constants(tx, question, args, kwargs)))
 
 
-def _guarded(fn: Callable[..., Any], name: str) -> None:
-    @rule(fn)
+def _guarded(question: Callable[..., Any], name: str) -> None:
+    @rule(question)
     def read(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
-        values = constants(tx, fn, args, kwargs)
-        answer = ask(tx, fn, values)
+        values = constants(tx, question, args, kwargs)
+        answer = ask(tx, question, values)
         guard_read(tx, name, values)
         return ConstantVariable(answer)
 
@@ -102,7 +104,10 @@ SETTERS: dict[Callable[..., Any], tuple[tuple[type, ...], Callable[..., tuple[Ke
     torch.set_anomaly_enabled: ((bool, bool), lambda mode, check_nan=True: (ANOMALY,)),
 }
 # Those whose result tells what was before.
-TELLING = {torch.autocast_increment_nesting: "autocast nesting", torch.autocast_decrement_nesting: "autocast nesting"}
+TELLING = {
+    torch.autocast_increment_nesting: "autocast nesting",
+    torch.autocast_decrement_nesting: "autocast nesting",
+}
 
 
 def _setter(fn: Callable[..., Any]) -> None:

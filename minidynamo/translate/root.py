@@ -365,14 +365,19 @@ def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Dec
             trace.restore_states()
 
 
-def end_sooner(tx: InstructionTranslator, trace: Trace, end: Return | Break, reached: Reached) -> tuple[int, Decision] | None:
+def end_sooner(
+    tx: InstructionTranslator, trace: Trace, end: Return | Break, reached: Reached
+) -> tuple[int, Decision] | None:
     """Decision 11: something that is needed after the graph cannot be rebuilt. Then the graph ends where it was made."""
     live = next((g for g in trace.generators if id(g) in reached.uses or g.unwinds()), None)
     if live is not None:
         return live.birth, Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain=live.has_blocks())
     opened = trace.opened
     if opened and not (
-        isinstance(end, Break) and len(opened) == 1 and id(opened[0]) in reached.uses and opened[0].can_be_entered_again()
+        isinstance(end, Break)
+        and len(opened) == 1
+        and id(opened[0]) in reached.uses
+        and opened[0].can_be_entered_again()
     ):
         reason = why(CONTEXT_STATE, name=opened[0].type_name(), what="is still open where the graph ends")
         return opened[0].birth, Decision(reason, tx.where_of(opened[0].birth), plain=True)

@@ -95,7 +95,9 @@ class ContextVariable(VariableTracker):
     def leave(self, tx: Tracing) -> VariableTracker:
         opened: list[ContextVariable] = tx.trace.opened
         if not opened or opened[-1] is not self:
-            tx.unsupported(CONTEXT_STATE, name=self.type_name(), what="was entered in another piece of the function")
+            tx.unsupported(
+                CONTEXT_STATE, name=self.type_name(), what="was entered in another piece of the function"
+            )
         self.leave_graph(tx.graph, tx.position())
         self.node = None
         self.release()

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 
-
 def database() -> Any:
     """The entries. The helper that some wrap around random operators in order to seed them is taken off: `run` seeds."""
     from torch.testing._internal import common_methods_invocations as source
@@ -117,7 +116,9 @@ def copied(value: Any) -> Any:
                 copy = _with_strides(value.detach())
         if value.requires_grad:
             copy.requires_grad_()
-        return torch.nn.Parameter(copy, value.requires_grad) if isinstance(value, torch.nn.Parameter) else copy
+        return (
+            torch.nn.Parameter(copy, value.requires_grad) if isinstance(value, torch.nn.Parameter) else copy
+        )
     if type(value) in (list, tuple):
         return type(value)(map(copied, value))
     if type(value) is dict:

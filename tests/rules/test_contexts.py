@@ -72,7 +72,11 @@ def autocast(x):
     a = x.reshape(3, 1)
     with torch.autocast("cpu", dtype=torch.bfloat16) as manager:
         y = a @ a.t()
-        inside = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"), torch.is_autocast_cache_enabled()
+        inside = (
+            torch.is_autocast_enabled("cpu"),
+            torch.get_autocast_dtype("cpu"),
+            torch.is_autocast_cache_enabled(),
+        )
         with torch.autocast("cpu", enabled=False):
             z = a @ a.t()
         u = y + z
@@ -366,7 +370,9 @@ def test_a_graph_that_raises_leaves_the_state_as_it_was():
     assert torch.autocast_decrement_nesting() == 0
 
 
-@pytest.mark.parametrize("read", [torch.get_num_threads, torch.is_anomaly_enabled, torch.is_autocast_cache_enabled])
+@pytest.mark.parametrize(
+    "read", [torch.get_num_threads, torch.is_anomaly_enabled, torch.is_autocast_cache_enabled]
+)
 def test_what_is_read_is_guarded(read):
     """Each answer that no other guard covers has one of its own."""
     captured = minidynamo.optimize("eager", nopython=True)(lambda x: (x + 1, read()))

@@ -60,7 +60,7 @@ INLINED_FUNCTIONS = (  # what `@torch.no_grad()` makes of a function
     (os.path.join(_TORCH, "utils", "_contextlib.py"), "context_decorator.<locals>.decorate_context"),
     (contextlib.__file__, "ContextDecorator.__call__.<locals>.inner"),
 )
-NOT_INLINED = tuple(INLINED[0] + name for name in ("module.py", "lazy.py", "_functions.py"))
+NOT_INLINED = tuple(INLINED[0] + name for name in ("lazy.py", "_functions.py"))
 
 
 def library_of(code: types.CodeType) -> str | None:

@@ -409,6 +409,7 @@ def attempt(trace: Trace) -> Capture:
         manager.release()
     trace.guard_mutated()
     trace.guard_changed()
+    trace.guard_identities()
     graph = trace.graph.finish(reached.nodes(), trace.final_states()) if trace.graph.ops else None
     return Capture(
         graph,

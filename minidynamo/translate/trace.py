@@ -19,6 +19,7 @@ from ..variables import wrapper_for
 from ..variables.base import VariableTracker
 from ..variables.contexts import ContextVariable
 from ..variables.generators import GeneratorVariable
+from ..variables.keys import Identity
 from ..variables.lazy import LazyVariable
 from ..variables.opaque import wrap_opaque
 from ..variables.tensor import TensorVariable
@@ -65,6 +66,7 @@ class Trace:
         }  # dictionaries that are the globals of a traced function, by id
         self.globals_written: dict[tuple[int, str], VariableTracker] = {}
         self.comparable = True  # plain Python on the same values gives the same result
+        self.identities: dict[int, tuple[VariableTracker, Identity]] = {}
         self._by_source: dict[Source, VariableTracker] = {}
         self._by_object: dict[int, VariableTracker] = {}
 
@@ -103,6 +105,7 @@ class Trace:
 
     def release(self) -> None:
         """Break the reference cycles among trackers. Nothing can be rebuilt afterwards."""
+        self.identities.clear()
         for cyclic in (*self.cyclic, *self.changed.values(), *self.outside_cells):
             cyclic.forget()
 
@@ -165,6 +168,19 @@ class Trace:
             self.install(make_guard(own[0], GuardBuilder.DISTINCT, tuple(own), tuple(others)))
         elif own and (len(own) == 2 or others):
             self.guard_distinct(own[0], (*own, *others)[1])
+
+    def identity_of(self, tracker: VariableTracker) -> Identity:
+        """What stands for an object as a key. All objects that are keys are guarded to be different ones."""
+        return self.identities.setdefault(id(tracker), (tracker, Identity()))[1]
+
+    def guard_identities(self) -> None:
+        """Objects from outside that were keys by identity are different objects."""
+        alike: dict[type, list[Source]] = {}
+        for tracker, _ in self.identities.values():
+            if tracker.source is not None:
+                alike.setdefault(tracker.python_type(), []).append(tracker.source)
+        for sources in alike.values():
+            self.guard_apart(sources, [])
 
     def use_globals(self, tx: Any, names: dict[str, Any], stores: bool) -> None:
         """A function's globals are read or written by name. Breaks the graph when the trace knows them as a dict too, and one of the

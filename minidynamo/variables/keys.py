@@ -19,9 +19,24 @@ CONTAINERS = (tuple, frozenset, torch.Size)
 _HASHES: tuple[Any, ...] = (enum.Enum.__hash__, enum.Flag.__hash__)
 
 
+class Identity:
+    """What stands for an object that hashes and compares by identity: one for each such object of a trace. Its hash is not the
+    object's, so the order of a set that has it is not known."""
+
+    __slots__ = ()
+
+
+def is_orderly(values: Any) -> bool:
+    """The hashes of these keys are those of the real ones."""
+    return not any(
+        type(value) is Identity or type(value) in (tuple, frozenset) and not is_orderly(value)
+        for value in values
+    )
+
+
 class Key:
     """Hashes and compares as the real key does. Constants by value (1 == 1.0 == True), tuples and frozensets by their items, classes,
-    builtins and enum members by identity."""
+    builtins, enum members and plain objects by identity."""
 
     __slots__ = ("tracker", "value")
 

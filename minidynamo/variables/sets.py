@@ -20,7 +20,7 @@ from ..sources import Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import COMPARE, ConstantVariable
 from .iterators import IteratorVariable
-from .keys import Key, can_be_named, check_name, constant_key
+from .keys import Key, can_be_named, check_name, constant_key, is_orderly
 from .opaque import wrap_opaque
 from .registry import FROM_PYTHON, wraps
 
@@ -269,6 +269,7 @@ class SetVariable(SetLike):
             return NONE
         self.known.setdefault(id(key.value), (key.value, key.tracker))
         getattr(self.real, name)(key.value)
+        self.exact = self.exact and is_orderly((key.value,))
         self.note(tx, name, key.tracker)
         return NONE
 
@@ -282,7 +283,7 @@ class SetVariable(SetLike):
             getattr(self.real, name)(*(other.raw for other in others))
         except Exception as error:
             tx.fails(f"set.{name}", error)
-        self.exact = self.exact and all(other.exact for other in others)
+        self.exact = self.exact and all(other.exact and is_orderly(other.raw) for other in others)
         self.note(tx, name, *(other.tracker for other in others))
 
     def pop(self, tx: Tracing) -> VariableTracker:
@@ -356,7 +357,7 @@ def made_by(
         known,
         (fn, tuple(operand.tracker for operand in operands)),
         guards=VariableTracker.propagate(*made_from),
-        exact=all(operand.exact for operand in operands),
+        exact=all(operand.exact and is_orderly(operand.raw) for operand in operands),
     )
 
 
@@ -367,7 +368,8 @@ def display(tx: Tracing, items: list[VariableTracker]) -> SetVariable:
     for key in keys:
         real.add(key.value)
     guards = VariableTracker.propagate(*items)
-    return SetVariable(real, known_of(keys), (None, tuple(key.tracker for key in keys)), guards=guards)
+    first = None, tuple(key.tracker for key in keys)
+    return SetVariable(real, known_of(keys), first, guards=guards, exact=is_orderly(real))
 
 
 def code_constant(value: frozenset[Any], elements: list[VariableTracker]) -> FrozenSetVariable:

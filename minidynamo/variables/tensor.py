@@ -48,6 +48,10 @@ class TensorVariable(VariableTracker):
     def as_meta(self) -> Any:
         return self.meta
 
+    def as_key(self, tx: Tracing) -> Any:
+        """By identity. (A set compares two tensors only when their hashes, the identities, are equal.)"""
+        return super().as_key(tx) if self.source is None else tx.trace.identity_of(self)
+
     def reconstruct(self, emit: Emitting) -> E.Expr:
         if self.source is not None:
             return emit.load(self.source)

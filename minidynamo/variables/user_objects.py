@@ -184,6 +184,14 @@ class UserObject(VariableTracker):
     def refuse(self, tx: Tracing, operation: str) -> NoReturn:
         tx.unsupported(OPAQUE_VALUE, operation=operation, type=self.type_name())
 
+    def as_key(self, tx: Tracing) -> Any:
+        """By identity, where the class leaves hash and equality to object."""
+        if any(type_lookup(self.cls, name) is not type_lookup(object, name) for name in ("__hash__", "__eq__")):
+            return super().as_key(tx)
+        self.special(tx, "__hash__")
+        self.special(tx, "__eq__")
+        return tx.trace.identity_of(self)
+
     # --- special methods: looked up on the type ----------------------------------------------------------------------------
     def special(self, tx: Tracing, name: str) -> VariableTracker | None:
         """The function that the class defines as a special method; None when it has none; refused when it is no function."""

@@ -1,0 +1,61 @@
+"""Real programs, captured: equal to eager in results, gradients and state, with exactly the committed counts."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+from minidynamo.exc import MinidynamoWarning
+from tests.real.measure import LIBRARY, OWN, captured, cases, differences, read_table
+
+QUICK = ("mlp", "vae")
+FOUND = cases(OWN)
+
+
+def params(found: dict[str, Any]) -> list[Any]:
+    return [
+        pytest.param(
+            case, phase, id=f"{case.name}-{phase}", marks=[] if case.name in QUICK else [pytest.mark.slow]
+        )
+        for case in found.values()
+        for phase in case.phases
+    ]
+
+
+def check(case: Any, phase: str) -> None:
+    expected = case.run(phase, lambda fn: fn)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = captured(case, phase)
+    own = [str(warning.message) for warning in told if issubclass(warning.category, MinidynamoWarning)]
+    assert not own, own
+    assert not (different := list(differences(expected, found.result))), different[:5]
+    assert found.counts == read_table()[case.name, phase][0], found.reasons
+
+
+@pytest.mark.parametrize(("case", "phase"), params(FOUND))
+def test_a_program_of_our_own(case, phase):
+    check(case, phase)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "t5"])
+def test_a_model_of_transformers(name):
+    pytest.importorskip("transformers", reason="the extra `models` is not installed")
+    case = cases(LIBRARY)[name]
+    for phase in case.phases:
+        check(case, phase)
+
+
+def test_no_program_has_more_graphs_or_breaks_than_with_torch_compile():
+    """The peer leaves recurrent layers to plain Python, without a graph or a break."""
+    for (name, phase), (own, peer) in read_table().items():
+        assert own.breaks <= peer.breaks, (name, phase)
+        assert own.graphs <= max(peer.graphs, 1), (name, phase)
+
+
+def test_the_table_has_every_program():
+    pytest.importorskip("transformers", reason="the extra `models` is not installed")
+    assert list(read_table()) == [(case.name, phase) for case in cases().values() for phase in case.phases]

@@ -19,7 +19,7 @@ from ..guards.guard import Guard, make_guard
 from ..pycode.instruction import Instruction
 from ..pycode.lift import CodeIR
 from ..reasons import MISSING_OPCODE, OPERATOR_FAILS, Reason, Why, why
-from ..rules import dispatch, tensor_ops, torch_functions, trace_rules
+from ..rules import dispatch, new_tensors, tensor_ops, torch_functions, trace_rules
 from ..sources import AttrSource, Source
 from ..variables.base import VariableTracker
 from ..variables.constant import CONSTANT_TYPES, ConstantVariable
@@ -201,6 +201,9 @@ class InstructionTranslatorBase:
     def tensor_attribute(self, name: str) -> str | None:
         kind = torch_functions.tensor_attribute(name)
         return "method" if kind is None and torch_functions.tensor_method(name) is not None else kind
+
+    def are_different(self, left: Any, right: Any) -> bool:
+        return new_tensors.are_different(left, right)
 
     def torch_kind(self, fn: Any) -> Any:
         return torch_functions.classify(fn)

@@ -122,6 +122,9 @@ class Tracing(Protocol):
     def tensor_attribute(self, name: str) -> str | None:
         """What `tensor.name` is: "meta", "graph", "state", "method" or None."""
 
+    def are_different(self, left: Any, right: Any) -> bool:
+        """Whether the tensors of two graph nodes are certainly two objects."""
+
     def torch_kind(self, fn: Any) -> Any:
         """`TorchKind` of a callable that torch provides, else None."""
 

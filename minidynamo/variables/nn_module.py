@@ -23,7 +23,7 @@ from ..static_access import has_static_attr, is_subtype, type_lookup
 from .base import Emitting, Tracing, VariableTracker
 from .constant import ConstantVariable
 from .dicts import DictVariable, Key
-from .functions import BuiltinVariable
+from .functions import UserFunctionVariable
 from .lazy import LazyVariable
 from .opaque import wrap_opaque
 from .registry import wraps_if
@@ -120,7 +120,7 @@ class NNModuleVariable(UserObjectVariable):
             return
         register = self.getattr(tx, "register_buffer").realize(tx)
         fn = register.fn.realize(tx) if isinstance(register, UserMethodVariable) else None
-        if not isinstance(fn, BuiltinVariable) or fn.fn is not torch.nn.Module.register_buffer:
+        if not isinstance(fn, UserFunctionVariable) or fn.fn is not torch.nn.Module.register_buffer:
             self.refuse_store(tx, name)
         if self.global_hooks(tx, "_global_buffer_registration_hooks"):
             self.refuse_store(tx, name)

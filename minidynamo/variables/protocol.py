@@ -80,8 +80,8 @@ def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> boo
     """`left is right`, where it follows from what is known; else a graph break.
 
     Singletons are compared by value. Two values from outside are the same object exactly when they are the same tracker
-    (the builder unifies them, with guards both ways). A tensor made in the graph is known to differ only from things
-    that are no tensors: an operator may return its own argument.
+    (the builder unifies them, with guards both ways). A tensor made in the graph may be an argument of its operator, unless
+    that one always makes a new tensor.
     """
     left, right = left.realize(tx), right.realize(tx)
     if left is right and not isinstance(left, NullVariable):
@@ -105,6 +105,9 @@ def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> boo
     if left.source is not None and right.source is not None and _has_identity(left) and _has_identity(right):
         tx.guard_distinct(left.source, right.source)
         return False
+    if isinstance(left, TensorVariable) and isinstance(right, TensorVariable):
+        if tx.are_different(left.proxy.node, right.proxy.node):
+            return False
     if left.mutable and right.mutable and (left.source is None) != (right.source is None):
         return False
     tx.unsupported(OPAQUE_VALUE, operation="operator is", type=f"{left.type_name()} and {right.type_name()}")

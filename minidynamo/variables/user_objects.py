@@ -186,7 +186,9 @@ class UserObject(VariableTracker):
 
     def as_key(self, tx: Tracing) -> Any:
         """By identity, where the class leaves hash and equality to object."""
-        if any(type_lookup(self.cls, name) is not type_lookup(object, name) for name in ("__hash__", "__eq__")):
+        if any(
+            type_lookup(self.cls, name) is not type_lookup(object, name) for name in ("__hash__", "__eq__")
+        ):
             return super().as_key(tx)
         self.special(tx, "__hash__")
         self.special(tx, "__eq__")

@@ -17,7 +17,7 @@ from minidynamo.testing import CompileCounter
 from .case import Case
 
 OWN = ("mlp", "lstm", "resnet", "unet", "vit", "gpt", "vae", "seq2seq")
-LIBRARY = ("transformers_models",)
+LIBRARY: tuple[str, ...] = ()
 
 
 def cases(files: tuple[str, ...] = OWN + LIBRARY) -> dict[str, Case]:

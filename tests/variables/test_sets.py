@@ -352,4 +352,4 @@ def test_the_reason_for_an_unknown_order():
         """,
         "f(T(2), {1, 2})",
     )
-    assert seen.reasons == ["MD245"]
+    assert seen.reasons[0] == "MD245"

@@ -134,6 +134,7 @@ class Recompile:
     positional: int = 0
     resume: bool = False
     module_call: bool = False
+    begins: int = 0  # the line at which a resume function goes on
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,13 +93,14 @@ def recompiles(frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: O
         )
 
 
-def signature(frame: FrameInput) -> tuple[tuple[str, ...], int, bool, bool]:
-    """(parameters, how many are positional, resume function, call of a module), as `events.Recompile` takes them."""
+def signature(frame: FrameInput) -> tuple[tuple[str, ...], int, bool, bool, int]:
+    """(parameters, how many are positional, resume function, call of a module, first line), as `events.Recompile` takes them."""
     code, called = frame.code, is_module_call(frame.code)
     if called:
         forward = getattr(type(frame.values.locals["self"]), "forward", None)
         code = getattr(forward, "__code__", code)
-    return flat_names(code), code.co_argcount, is_resume_code(code), called
+    begins = next((line for _, _, line in code.co_lines() if line is not None), code.co_firstlineno)
+    return flat_names(code), code.co_argcount, is_resume_code(code), called, begins
 
 
 def closest_entry(
@@ -118,7 +119,7 @@ def other_options(frame: FrameInput, about: Seen, others: list[CacheEntry], ctx:
         return
     newest = others[-1]
     old, new = newest.guarded.backend, ctx.backend.name
-    if old == new:
+    if _options(newest.key) != _options(ctx.key):
         old, new = (f"{name} ({_options(key)})" for name, key in ((old, newest.key), (new, ctx.key)))
     cause = events.GuardFailure(
         "OPTIONS", "", "", "backend", "other", "", ("name", ""), old, new if old != new else f"another {new}"

@@ -75,6 +75,7 @@ def explain_failures(check: Any, frame: FrameValues) -> tuple[GuardFailure, ...]
     values = {name: frame.locals[name] for name in check.names if name in frame.locals}
     scope = check.namespace | values | {"___globals": frame.globals, "___closure": frame.closure}
     failed: set[Source] = set()
+    state = ""
     out = []
     for row, part in zip(check.rows, check.parts, strict=True):
         paths = row.paths()
@@ -83,8 +84,23 @@ def explain_failures(check: Any, frame: FrameValues) -> tuple[GuardFailure, ...]
         failure = _failure(check, row, part, scope, frame)
         if failure is not None:
             failed.update(paths[:1])
+            if row.kind == "GLOBAL_STATE":
+                state = failure.actual
+            elif _follows_from(state, row, failure):
+                continue
             out.append(_structured(failure, frame, check.users.get(row)))
     return tuple(out)
+
+
+def _follows_from(state: str, row: GuardRow, failure: Failure) -> bool:
+    """A change of torch's state is what made this tensor guard fail: its dispatch keys are those of the thread too, and
+    requires_grad counts only while grad mode is on."""
+    if not state or row.kind != "TENSOR_MATCH":
+        return False
+    grad = "grad mode" in state or "inference mode" in state
+    return (
+        failure.expected.startswith("dispatch keys") or grad and failure.expected.startswith("requires_grad")
+    )
 
 
 def _failure(
@@ -123,7 +139,7 @@ def _structured(failure: Failure, frame: FrameValues, user: tuple[str, int] | No
         )
     said = spoken(row.path, frame)
     where = Where(user[0], user[1], "") if user is not None else None
-    constant = row.literals[0] if row.literals and row.kind in CONSTANT_KINDS else None
+    constant = type_name(type(row.literals[0])) if row.kind in CONSTANT_KINDS else ""
     return GuardFailure(
         kind=row.kind,
         part=failure.part,
@@ -134,7 +150,7 @@ def _structured(failure: Failure, frame: FrameValues, user: tuple[str, int] | No
         member=said.member,
         expected=failure.expected,
         actual=failure.actual,
-        type=type(constant).__name__ if constant is not None else "",
+        type=constant,
         actual_type=_type_now(row, frame),
         user=where,
         owner="module" if _in_module(row.path, frame) else "",

@@ -187,14 +187,16 @@ def _fits(actual: tuple[int | None, ...], expected: tuple[int | None, ...]) -> b
 
 
 def tensor_mismatch(obj: object, *expected: Any) -> str:
-    """Why `check_tensors(obj, *expected)` is False: the first part that differs; '' when it is True."""
+    """Why `check_tensors(obj, *expected)` is False: the first part that differs (dispatch keys, which follow from device and
+    requires_grad, come last); '' when it is True."""
     if id(type(obj)) != expected[0]:
         return f"type id {expected[0]} -> {type_name(type(obj))}"
     try:
         spec = tensor_spec(obj)
     except (TypeError, ValueError) as error:
         return str(error)
-    for part, have, want in list(zip(SPEC_PARTS, spec, expected, strict=True))[1:]:
+    _, keys, *others = zip(SPEC_PARTS, spec, expected, strict=True)
+    for part, have, want in (*others, keys):
         if isinstance(want, tuple):
             if not _fits(have, want):  # type: ignore[arg-type]
                 return f"{part} {sizes_text(want)} -> {sizes_text(have)}"  # type: ignore[arg-type]

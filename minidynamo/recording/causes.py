@@ -149,7 +149,8 @@ _GRAD_STATE = ("grad mode", "inference mode")
 
 
 def _state(failure: GuardFailure) -> Change:
-    first = failure.actual.split("; ")[0]
+    pieces = failure.actual.split("; ")
+    first = next((piece for piece in pieces if not piece.startswith("autocast cache")), pieces[0])
     before, _, new = first.partition(" -> ")
     part, _, old = before.rpartition(" ")
     reason = GRAD_CHANGED if part in _GRAD_STATE else TORCH_STATE_CHANGED

@@ -197,7 +197,7 @@ def _written(about: Situation) -> Fix | None:
     edits = {}
     for writer in about.writers:
         value = writer.value
-        if not isinstance(value, ast.expr) or value.lineno != value.end_lineno:
+        if not isinstance(value, ast.expr) or value.lineno != value.end_lineno or _reads(value, about):
             continue
         initial = buffer and writer.function.endswith("__init__")
         edit = (
@@ -211,6 +211,17 @@ def _written(about: Situation) -> Fix | None:
         return Fix(f"keep {about.change.name} in a tensor" + (" (a buffer)" if buffer else ""))
     first = next(iter(edits.values()))
     return Fix(first.after.strip(), tuple(edits.values()))
+
+
+def _reads(value: ast.expr, about: Situation) -> bool:
+    """The assigned expression reads the place itself, as `k + 1` in `k = k + 1`: a tensor there stays one."""
+    kind, text = about.failure.member
+    for node in ast.walk(value):
+        if isinstance(node, ast.Name) and kind == "name" and node.id == text:
+            return True
+        if isinstance(node, ast.Attribute) and kind == "attr" and node.attr == text:
+            return True
+    return False
 
 
 def _buffer(writer: Writer) -> Edit | None:

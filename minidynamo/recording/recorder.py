@@ -60,7 +60,7 @@ class Recorder:
     def _begin(self) -> None:
         self.records: list[Record] = []
         self.counters: dict[int, Any] = {}
-        self.failed = ""
+        self.failed = self.incomplete = ""
         self._out: TextIO | None = None
         self._frames: dict[Where, _Frame] = {}
         self._stages: dict[str, dict[str, float]] = {}
@@ -143,9 +143,19 @@ class Recorder:
 
     def _listen(self, event: events.Event) -> None:
         note = _NOTES.get(type(event))
-        if note is not None and self._wanted(event.where):
+        if note is None or not self._wanted(event.where):
+            return
+        try:
             with self._lock:
                 note(self, event)
+        except Exception as error:  # the program goes on as if nobody listened
+            if config.internal_errors == "raise":
+                raise
+            if not self.incomplete:
+                self.incomplete = (
+                    f"the recording is incomplete: {type(error).__name__}: {error}; please report it"
+                )
+                print(f"minidynamo: {self.incomplete}", file=sys.stderr)
 
     def _stage(self, event: events.StageDone) -> None:
         stages = self._stages.setdefault(event.compile_id, {})
@@ -263,7 +273,7 @@ class Recorder:
         return site
 
     def _cause(self, event: events.Recompile, failure: GuardFailure, site: Site | None) -> Record:
-        made = _made_at() if event.resume else None
+        made = line_place(event.where.filename, event.begins) if event.resume else None
         if made is not None:
             failure = _of_a_break(failure, made)
         change = classify(failure)
@@ -297,7 +307,12 @@ class Recorder:
             files.append(used.file)
         if site is not None:
             files.insert(0, site.place.file)
-        return writers(tuple(files), failure.member, failure.name, site.function if site is not None else "")
+        found = writers(tuple(files), failure.member, failure.name, site.function if site is not None else "")
+        if structure and failure.root == "argument" and failure.member[0] == "name":
+            return [
+                writer for writer in found if writer.changes
+            ]  # the call passes the name; what changed is its contents
+        return found if structure else [writer for writer in found if not writer.changes]
 
     def _where_from(
         self, event: events.Recompile, failure: GuardFailure, site: Site | None, found: list[Writer]
@@ -326,12 +341,6 @@ def _passed(site: Site, event: events.Recompile, failure: GuardFailure) -> Passe
     return passed(
         site.call, event.parameters, event.positional, event.where.function, failure.root_name, index
     )
-
-
-def _made_at() -> Place | None:
-    """Behind a graph break: the line that plain Python has just run."""
-    frame = caller()
-    return line_place(frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
 
 
 def _of_a_break(failure: GuardFailure, made: Place) -> GuardFailure:

@@ -29,13 +29,14 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A statement: its place, the function that it is in, the assigned expression's node (None: no plain assignment), and
-    whether it is in a loop."""
+    """A statement: its place, the function that it is in, the assigned expression's node (None: no plain assignment), whether
+    it is in a loop, and whether it changes a container rather than binds a name or attribute."""
 
     place: Place
     function: str
     value: Any
     in_loop: bool
+    changes: bool = False
 
 
 def writers(files: tuple[str, ...], member: tuple[str, str], owner: str, caller: str) -> list[Writer]:
@@ -55,9 +56,11 @@ def _in_file(file: str, member: tuple[str, str], owner: str) -> Iterator[Writer]
     if tree is None:
         return
     for node, function, in_loop in _statements(tree, "<module>", False):
-        value = _written(node, member, owner)
-        if value is not None:
-            yield Writer(place_of(file, node), function, value if value is not True else None, in_loop)
+        value = _written(node, member)
+        changes = value is None and _changes(node, owner)
+        if value is not None or changes:
+            given = value if isinstance(value, ast.expr) else None
+            yield Writer(place_of(file, node), function, given, in_loop, changes)
 
 
 def _statements(tree: Any, function: str, in_loop: bool) -> Iterator[tuple[Any, str, bool]]:
@@ -75,29 +78,33 @@ def _statements(tree: Any, function: str, in_loop: bool) -> Iterator[tuple[Any, 
         yield from _statements(node, name, loop)
 
 
-def _written(node: Any, member: tuple[str, str], owner: str) -> Any:
-    """The value node when `node` assigns the place, True when it changes it in another way, else None."""
+def _written(node: Any, member: tuple[str, str]) -> Any:
+    """The value node when `node` assigns the place, True when it writes it in another way, else None."""
     if isinstance(node, ast.Assign):
         return node.value if any(_is_place(t, member) for t in node.targets) else None
     if isinstance(node, ast.AnnAssign):
         return node.value if node.value is not None and _is_place(node.target, member) else None
-    if isinstance(node, ast.AugAssign):
+    if isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor)):
         return True if _is_place(node.target, member) else None
-    if isinstance(node, (ast.For, ast.AsyncFor)):
-        return True if _is_place(node.target, member) else None
+    if (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and _name(node.value.func) == "setattr"
+    ):
+        return True if member == ("attr", _set_name(node.value)) else None
+    return None
+
+
+def _changes(node: Any, owner: str) -> bool:
+    """`node` changes the container that the program spells `owner`: a method call, an item that is assigned or deleted."""
+    name = _last_of(owner)
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         func = node.value.func
-        if not isinstance(func, ast.Attribute) and getattr(func, "id", "") == "setattr":
-            return True if _set_name(node.value) == member[1] and member[0] == "attr" else None
-        if isinstance(func, ast.Attribute) and func.attr in _CHANGING_METHODS:
-            return True if _last(func.value) == _last_of(owner) else None
-    if isinstance(node, ast.Delete):
         return (
-            True
-            if any(isinstance(t, ast.Subscript) and _last(t.value) == _last_of(owner) for t in node.targets)
-            else None
+            isinstance(func, ast.Attribute) and func.attr in _CHANGING_METHODS and _name(func.value) == name
         )
-    return None
+    targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [getattr(node, "target", None)]
+    return any(isinstance(t, ast.Subscript) and _name(t.value) == name for t in targets)
 
 
 def _set_name(call: ast.Call) -> str:
@@ -118,7 +125,7 @@ def _is_place(target: Any, member: tuple[str, str]) -> bool:
     return isinstance(target, ast.Name) and target.id == text
 
 
-def _last(node: Any) -> str:
+def _name(node: Any) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from .cache import OptimizeContext, OptimizedFunction
-from .pycode.module_call import module_call_code
+from .pycode.module_call import is_module_call, module_call_code
 
 
 def forward_of(module: torch.nn.Module) -> types.FunctionType | None:
@@ -54,7 +54,9 @@ class OptimizedModule(torch.nn.Module):
         # Not Module.__init__: there is no state of its own.
         object.__setattr__(self, "_orig_mod", module)
         object.__setattr__(self, "_ctx", ctx)
-        object.__setattr__(self, "_optimized", OptimizedFunction(call_function(module), ctx))
+        fn = call_function(module)
+        stands_in = is_module_call(fn.__code__)
+        object.__setattr__(self, "_optimized", OptimizedFunction(fn, ctx, hides_frame=stands_in))
 
     __call__ = _BoundCall()  # type: ignore[assignment]
 

@@ -153,6 +153,23 @@ static PyObject *look_up_and_run(const Call *c)
     return outcome == MD_FAILED ? NULL : run_missed(c, true);
 }
 
+/* A stand-in that only calls the module shows in no traceback: its entry is the first, whoever raised. */
+static __attribute__((noinline)) void hide_frame(PyCodeObject *code)
+{
+    PyObject *error = md_exc_take();
+    PyTracebackObject *traceback = error == NULL ? NULL : (PyTracebackObject *)PyException_GetTraceback(error);
+    if (traceback != NULL) {
+        PyCodeObject *outermost = PyFrame_GetCode(traceback->tb_frame);
+        if (outermost == code) {
+            PyObject *rest = traceback->tb_next == NULL ? Py_None : (PyObject *)traceback->tb_next;
+            PyException_SetTraceback(error, rest);
+        }
+        Py_DECREF(outermost);
+        Py_DECREF(traceback);
+    }
+    md_exc_put(error);
+}
+
 /* `func` is a Python function; `args` are what it is called with. */
 static PyObject *call_python(MdOptimized *self, PyFunctionObject *func, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames)
@@ -166,7 +183,11 @@ static PyObject *call_python(MdOptimized *self, PyFunctionObject *func, PyObject
     PyCodeObject *code = (PyCodeObject *)func->func_code;
     if (MD_UNLIKELY(t->busy != 0 || (code->co_flags & generators) != 0 || md_tracing(ts) || md_code_monitored(code))) {
         MD_COUNT(calls_plain);
-        return PyObject_Vectorcall((PyObject *)func, args, nargsf, kwnames);
+        PyObject *plain = PyObject_Vectorcall((PyObject *)func, args, nargsf, kwnames);
+        if (plain == NULL && self->hides_frame) {
+            hide_frame(code);
+        }
+        return plain;
     }
     Call c = {
         .self = self,
@@ -179,6 +200,9 @@ static PyObject *call_python(MdOptimized *self, PyFunctionObject *func, PyObject
         .kwnames = kwnames,
     };
     PyObject *result = look_up_and_run(&c);
+    if (MD_UNLIKELY(result == NULL && self->hides_frame)) {
+        hide_frame(c.code);
+    }
     Py_DECREF((PyObject *)c.code);
     return result;
 }

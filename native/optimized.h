@@ -18,6 +18,7 @@ typedef struct {
     PyObject *fn;
     MdContext *context; /* NULL: capture off (what `disable` makes) */
     uint64_t last_hit;  /* serial of the entry that fitted last */
+    bool hides_frame;   /* the frame of `fn` stands in for another callable: it shows in no traceback */
     MdRunner runners[MD_RUNNERS];
     PyObject *dict;
     PyObject *weakrefs;

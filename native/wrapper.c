@@ -3,10 +3,11 @@
 
 static PyObject *optimized_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"fn", "ctx", NULL};
+    static char *names[] = {"fn", "ctx", "hides_frame", NULL};
     PyObject *fn;
     PyObject *context = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:OptimizedFunction", names, &fn, &context)) {
+    int hides_frame = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O$p:OptimizedFunction", names, &fn, &context, &hides_frame)) {
         return NULL;
     }
     if (!PyCallable_Check(fn)) {
@@ -30,6 +31,7 @@ static PyObject *optimized_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     if (self != NULL) {
         self->vectorcall = md_optimized_call;
         self->fn = Py_NewRef(fn);
+        self->hides_frame = hides_frame != 0;
         self->context = context != Py_None ? (MdContext *)Py_NewRef(context) : NULL;
     }
     return (PyObject *)self;

@@ -12,9 +12,11 @@ from torch.nn.modules import module as module_globals
 
 from ..reasons import CALL_ARGUMENTS, OPERATOR_FAILS, UNSUPPORTED_CALL
 from ..sources import WeakRefSource
+from ..static_access import is_subtype
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable
 from ..variables.dicts import DictVariable, from_names
+from ..variables.keys import Key
 from ..variables.nn_module import Hooks, ModuleSliceVariable, NNModuleVariable
 from ..variables.sequences import NONE, SequenceVariable, TupleVariable
 from ..variables.tensor import TensorVariable
@@ -125,6 +127,9 @@ def _setattr(
     return NONE
 
 
+SLICED = (torch.nn.ModuleList, torch.nn.Sequential)
+
+
 def _name(tx: Tracing, name: VariableTracker) -> str:
     if not name.is_python_constant() or type(name.as_python_constant()) is not str:
         tx.unsupported(UNSUPPORTED_CALL, name="attribute access with a name that is not known")
@@ -153,8 +158,14 @@ def _getitem(tx: Tracing, container: VariableTracker, key: VariableTracker) -> V
     """An item, or a new container over a slice (which registers the modules: global hooks would see that)."""
     module = _module(tx, [container])
     modules = module.table(tx, "_modules")
-    if modules is None or module.cls not in (torch.nn.ModuleList, torch.nn.Sequential):
-        tx.unsupported(UNSUPPORTED_CALL, name="indexing modules of a class of its own")
+    if modules is None or key.python_type() is slice and module.cls not in SLICED:
+        tx.unsupported(UNSUPPORTED_CALL, name="slicing modules of a class of its own")
+    if is_subtype(module.cls, torch.nn.ModuleList) and key.python_type() is not slice:
+        name = module.call_method(tx, "_get_abs_string_index", [key], {}).realize(tx)
+        found = modules.look_up(tx, Key(tx, name))
+        if found is None:
+            tx.unsupported(OPERATOR_FAILS, name="indexing modules", error="KeyError")
+        return found
     keys = modules.all_keys(tx)
     items = [modules.items[each] for each in keys]
     if key.python_type() is not slice:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...pycode.instruction import Instruction
 from ...reasons import CALL_ARGUMENTS
+from ...rules.builtins import items_of
 from ...variables.base import VariableTracker
 from ...variables.dicts import DictVariable
 from ...variables.opaque import NullVariable
@@ -56,7 +57,5 @@ def call_function_ex(tx: Any, inst: Instruction) -> None:
             )
     fn, (star,) = callable_and_arguments(tx.popn(3))
     star = star.realize(tx)
-    items = star.items if isinstance(star, SequenceVariable) else None
-    if items is None:
-        tx.unsupported(CALL_ARGUMENTS, name="a function", detail=f"*arguments of type {star.type_name()}")
-    tx.push(tx.call(fn, list(items or ()), kwargs))
+    items = star.items if isinstance(star, SequenceVariable) else items_of(tx, "a call with *arguments", star)
+    tx.push(tx.call(fn, list(items), kwargs))

@@ -11,12 +11,13 @@ from typing import Any
 import torch.fx
 
 from . import config, events
+from .backends.contract import guards_of, prepared
 from .backends.registry import Backend
 from .cache import EntryHandle, Validity
 from .events import Where
 from .exc import BackendCompilerFailed
 from .first_run import compare_first_run
-from .graph.output_graph import GraphInput
+from .graph.output_graph import CapturedGraph, GraphInput
 from .graph.state_keys import Key
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
@@ -99,12 +100,23 @@ class GuardedCode:
 
 def call_backend(capture: Capture, opts: Options) -> tuple[Callable[..., Any] | None, tuple[Guard, ...]]:
     """Stage 3. The backend's callable and the guards that it asks for. Raises BackendCompilerFailed."""
-    if capture.graph is None:
+    graph = capture.graph
+    if graph is None:
         return None, ()
-    backend = opts.backend
-    before = [(key, key.get()) for key, _ in capture.graph.states]
+    if opts.backend.needs_meta:
+        with prepared(graph, opts.compile_id) as context:
+            compiled = run_backend(opts.backend, graph)
+            guards = guards_of(context)
+    else:
+        compiled, guards = run_backend(opts.backend, graph), ()
+    return with_states(compiled, graph.states) if graph.states else compiled, guards
+
+
+def run_backend(backend: Backend, graph: CapturedGraph) -> Callable[..., Any]:
+    """What the backend makes of the graph. Raises BackendCompilerFailed."""
+    before = [(key, key.get()) for key, _ in graph.states]
     try:
-        compiled = backend.compiler_fn(capture.graph.module, capture.graph.example_inputs)
+        compiled = backend.compiler_fn(graph.module, graph.example_inputs)
     except Exception as error:
         raise BackendCompilerFailed(
             f"backend {backend.name!r} raised {type(error).__name__}: {error}\n"
@@ -118,7 +130,7 @@ def call_backend(capture: Capture, opts: Options) -> tuple[Callable[..., Any] | 
             f"backend {backend.name!r} returned {type(compiled).__name__}, not a callable that takes the graph's inputs "
             "and returns a tuple of its outputs; return e.g. gm.forward"
         )
-    return with_states(compiled, capture.graph.states) if capture.graph.states else compiled, ()
+    return compiled
 
 
 def with_states(compiled: Callable[..., Any], states: tuple[tuple[Key, Any], ...]) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from . import config, events, logs
-from .backends.registry import Backend, lookup_backend
+from .backends.registry import Backend, lookup_backend, with_options
 from .cache import (
     CacheEntry,
     CompileKey,
@@ -28,7 +28,6 @@ from .cache import (
 )
 from .cache import cache_entries as _entries_of_code
 from .debug.frames import code_of, compiled_frames
-from .exc import InvalidBackend
 from .optimized_module import OptimizedModule
 from .reasons import SKIP_GENERATOR, SKIP_LIBRARY, unsupported_error, why
 from .recording import session
@@ -79,26 +78,6 @@ def _compile_key(
     if key is None:
         key = _keys[wanted] = CompileKey(backend.compiler_fn, dynamic, tuple(sorted(options.items())))
     return key
-
-
-def _with_options(
-    backend: Backend, mode: str | None, options: dict[str, Any] | None
-) -> tuple[Backend, dict[str, Any]]:
-    """Bind `mode` and `options` to a backend that takes them. Raises InvalidBackend for one that does not."""
-    given = {k: v for k, v in (("mode", mode), ("options", options)) if v is not None}
-    if not given:
-        return backend, {}
-    try:
-        parameters = inspect.signature(backend.compiler_fn).parameters.values()
-    except (TypeError, ValueError):
-        parameters = ()  # type: ignore[assignment]
-    names = {p.name for p in parameters}
-    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
-    for name, value in given.items():
-        if name not in names and not takes_any:
-            raise InvalidBackend(f"backend {backend.name!r} takes no {name}= (got {value!r}); leave it out")
-    compiler_fn = backend.compiler_fn
-    return Backend(backend.name, lambda gm, inputs: compiler_fn(gm, inputs, **given)), given  # type: ignore[call-arg]
 
 
 class Optimizer(OptimizeContext):
@@ -200,7 +179,7 @@ def optimize(
             f"minidynamo.optimize: guard_fail_fn takes a callable, not {type(guard_fail_fn).__name__}"
         )
     found = lookup_backend(config.backend or backend)
-    bound, given = _with_options(found, mode, options)
+    bound, given = with_options(found, mode, options)
     if disable or config.disable:
         return NoOptimizer()
     ctx = Optimizer(_compile_key(found, dynamic, given, isolate), nopython)

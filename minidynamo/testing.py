@@ -16,6 +16,7 @@ class CompileCounterWithBackend:
 
     def __init__(self, backend: str | Callable[..., Any]) -> None:
         self.backend = lookup_backend(backend)
+        self.needs_meta = self.backend.needs_meta
         self.clear()
 
     def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable[..., Any]:
@@ -38,6 +39,8 @@ class CompileCounter(CompileCounterWithBackend):
 
 class EagerAndRecordGraphs:
     """Keeps the graphs (`graphs`) and runs them as they are."""
+
+    needs_meta = True
 
     def __init__(self) -> None:
         self.graphs: list[torch.fx.GraphModule] = []

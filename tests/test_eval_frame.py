@@ -57,8 +57,9 @@ def test_backend_options_reach_a_backend_that_takes_them():
         got.append((options, mode))
         return gm.forward
 
-    minidynamo.optimize(backend, options={"a": 1}, mode="m")(add_one)(X)
-    assert got == [({"a": 1}, "m")]
+    minidynamo.optimize(backend, options={"a": 1})(add_one)(X)
+    minidynamo.optimize(backend, mode="m")(add_one)(X)
+    assert got == [({"a": 1}, None), (None, "m")]
 
 
 def test_compile_is_a_decorator_and_a_function():

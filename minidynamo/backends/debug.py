@@ -30,7 +30,7 @@ def graph_table(gm: torch.fx.GraphModule, title: str) -> Any:
     return table
 
 
-@register_backend
+@register_backend(needs_meta=False)
 def debug(gm: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable[..., Any]:
     """Print the graph to standard output and run it as it is."""
     from rich.console import Console

@@ -151,9 +151,7 @@ TABLES: dict[str, TableOf] = {
     "backends": TableOf(
         "registered backends",
         ("name", "where"),
-        lambda: [
-            (name, _source(backends.lookup_backend(name).compiler_fn)) for name in backends.list_backends()
-        ],
+        lambda: [(each.name, _source(each.compiler_fn)) for each in backends.own_backends()],
     ),
     "config": TableOf(
         "options: value now, meaning",

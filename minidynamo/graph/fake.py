@@ -169,7 +169,7 @@ def _outcome(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: 
 
 
 @contextmanager
-def _undisturbed(grad_mode: bool, arguments: Any) -> Iterator[None]:
+def undisturbed(grad_mode: bool, arguments: Any) -> Iterator[None]:
     """Run with the given grad mode; generators (also those in arguments) and warnings are then as before."""
     generators = [torch.default_generator]
     rebuild(arguments, lambda value: generators.append(value) if type(value) is torch.Generator else None)
@@ -199,7 +199,7 @@ def _on_fakes(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode:
         return tensor
 
     try:
-        with _undisturbed(grad_mode, (args, kwargs)), fake_mode:
+        with undisturbed(grad_mode, (args, kwargs)), fake_mode:
             fake_args, fake_kwargs = rebuild(args, make), rebuild(kwargs, make)
             before = [_shown(tensor) for _, tensor in inputs]
             result = call(op, fake_args, fake_kwargs)
@@ -349,7 +349,7 @@ def on_real(
         real_args, real_kwargs = rebuild(args, make), rebuild(kwargs, make)
     except (RuntimeError, Unknown):
         return None
-    with _undisturbed(grad_mode, (args, kwargs)):
+    with undisturbed(grad_mode, (args, kwargs)):
         try:
             result = call(op, real_args, real_kwargs)
         except Exception as error:  # the operator's own error is what is wanted

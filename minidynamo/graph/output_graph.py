@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.fx
 
 from ..sources import Source
 from .state_keys import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module that is being called: where it is, and its class."""
+
+    source: Source
+    cls: type
+
+
+class Position(NamedTuple):
+    """A place in the program: an instruction by its index, the call that the frame runs in (None for the root), and the
+    module whose `forward` the frame is. Lines and texts are worked out when somebody asks."""
+
+    code: types.CodeType
+    instruction: int
+    caller: Position | None = None
+    module: Module | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +54,15 @@ class CapturedGraph:
     inputs: tuple[GraphInput, ...]
     outputs: dict[torch.fx.Node, int]
     ops: int
-    mutates: bool
+    written: tuple[torch.fx.Node, ...]
     draws_random: bool
     states: tuple[tuple[Key, Any], ...]
+    lines: dict[torch.fx.Node, Position]
+
+    @property
+    def mutates(self) -> bool:
+        """Something is changed in place."""
+        return bool(self.written)
 
     @property
     def example_inputs(self) -> list[torch.Tensor]:
@@ -54,13 +79,21 @@ class OutputGraph(torch.fx.Tracer):
         self.class_name = re.sub(r"\W", "_", name) or "captured"
         self.inputs: dict[torch.fx.Node, GraphInput] = {}
         self.ops = 0
-        self.mutates = False
+        self.written: dict[torch.fx.Node, None] = {}  # what operators change in place
         self.draws_random = False
-        self.lines: dict[torch.fx.Node, Any] = {}
+        self.lines: dict[torch.fx.Node, Position] = {}
+
+    @property
+    def mutates(self) -> bool:
+        """Something is changed in place."""
+        return bool(self.written)
 
     def add_input(self, source: Source, example: torch.Tensor) -> torch.fx.Proxy:
-        """A placeholder named after its source: `x`, `globals_w`. The names are the same in every process."""
-        node = self.graph.placeholder(re.sub(r"\W+", "_", source.name()).strip("_") or "input")
+        """A placeholder named after its source: `x`, `globals_w`. The names are the same in every process. Placeholders come before
+        all other nodes."""
+        last = next(reversed(self.inputs), None)
+        with self.graph.inserting_after(last):
+            node = self.graph.placeholder(re.sub(r"\W+", "_", source.name()).strip("_") or "input")
         self.inputs[node] = GraphInput(node.name, source, example)
         return torch.fx.Proxy(node, self)
 
@@ -69,16 +102,16 @@ class OutputGraph(torch.fx.Tracer):
         target: Callable[..., Any] | str,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        where: Any,
-        mutates: bool = False,
+        where: Position,
+        written: Iterable[torch.fx.Node] = (),
         draws_random: bool = False,
     ) -> torch.fx.Proxy:
-        """Append `call_method` for a name, else `call_function`. `where` is the (code, offset) of the user's line."""
+        """Append `call_method` for a name, else `call_function`. written: the nodes whose tensors it changes in place."""
         kind = "call_method" if isinstance(target, str) else "call_function"
         node = self.graph.create_node(kind, target, args, kwargs)
         self.lines[node] = where
         self.ops += 1
-        self.mutates |= mutates
+        self.written.update(dict.fromkeys(written))
         self.draws_random |= draws_random
         return torch.fx.Proxy(node, self)
 
@@ -96,7 +129,8 @@ class OutputGraph(torch.fx.Tracer):
             tuple(self.inputs.values()),
             outputs,
             self.ops,
-            self.mutates,
+            tuple(self.written),
             self.draws_random,
             states,
+            self.lines,
         )

@@ -376,6 +376,19 @@ class GuardBuilder:
             raise self.error(guard, str(error)) from error
         self.emit(guard, "STORAGE_LAYOUT", guard.origin, tensors, layout, expected=f"storages {layout}")
 
+    def STORAGE_PLACES(self, guard: Guard) -> None:
+        """Where in its storage each tensor begins, how large that is, and the tensor that it is a view of. args: the other
+        tensors' sources.
+
+        For a compiler that unpacks overlapping inputs from their common base.
+        """
+        tensors = Sources((guard.origin, *guard.args))
+        try:
+            places = leaves.storage_places(tuple(self.get(source, guard) for source in tensors.items))
+        except (TypeError, ValueError) as error:
+            raise self.error(guard, str(error)) from error
+        self.emit(guard, "STORAGE_PLACES", guard.origin, tensors, places, expected=f"places {places}")
+
     def GLOBAL_STATE(self, guard: Guard) -> None:
         """Grad and inference mode, default dtype, determinism, autocast, mode stacks, functorch."""
         self.emit(

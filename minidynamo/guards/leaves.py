@@ -65,6 +65,7 @@ _PYTHON: dict[str, Any] = {
     "___max": max,
     "___min": min,
     "___check_storages": py_leaves.check_storages,
+    "___check_places": py_leaves.check_places,
     "___distinct": py_leaves.distinct,
     "___check_state_read": check_state_read,
     **CONSTRUCTORS,
@@ -106,4 +107,5 @@ def global_state() -> tuple[int, str]:
 
 iterator_len = py_leaves.iterator_len
 storage_layout = py_leaves.storage_layout
+storage_places = py_leaves.storage_places
 sizes_text = py_leaves.sizes_text

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -229,14 +229,19 @@ def storage_layout(tensors: tuple[Any, ...]) -> tuple[tuple[int, int], ...]:
     With sizes and strides this determines which elements of which tensors overlap. Raises TypeError for no
     tensor, ValueError for one without strides.
     """
-    storages: dict[int, tuple[int, int]] = {}
-    out = []
     for tensor in tensors:
         tensor_spec(tensor)
-        with torch._C.DisableTorchFunctionSubclass():
+    return _layout(tensors)
+
+
+def _layout(tensors: tuple[Any, ...]) -> tuple[tuple[int, int], ...]:
+    storages: dict[int, tuple[int, int]] = {}
+    out = []
+    with torch._C.DisableTorchFunctionSubclass():
+        for tensor in tensors:
             start = tensor.storage_offset() * tensor.element_size()
             number, first = storages.setdefault(tensor.untyped_storage()._cdata, (len(storages), start))
-        out.append((number, start - first))
+            out.append((number, start - first))
     return tuple(out)
 
 
@@ -257,8 +262,44 @@ def shared_with(own: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[int, int
 
 
 def check_storages(tensors: tuple[Any, ...], expected: tuple[tuple[int, int], ...]) -> bool:
-    """The tensors share storages, at the same distances, exactly as recorded."""
-    return storage_layout(tensors) == expected
+    """The tensors (whose metadata is guarded before) share storages, at the same distances, exactly as recorded."""
+    return _layout(tensors) == expected
+
+
+# (offset in elements, storage size in bytes, base: None or (sizes, strides, offset, dtype, requires_grad)).
+Place: TypeAlias = tuple[int, int, tuple[Any, ...] | None]
+
+
+def storage_places(tensors: tuple[Any, ...]) -> tuple[Place, ...]:
+    """Where each tensor lies. Raises TypeError for no tensor, ValueError for one without strides."""
+    for tensor in tensors:
+        tensor_spec(tensor)
+    return _places(tensors)
+
+
+def _places(tensors: tuple[Any, ...]) -> tuple[Place, ...]:
+    out: list[Place] = []
+    with torch._C.DisableTorchFunctionSubclass():
+        for tensor in tensors:
+            base = tensor._base
+            out.append(
+                (
+                    tensor.storage_offset(),
+                    tensor.untyped_storage().nbytes(),
+                    None if base is None else _base(base),
+                )
+            )
+    return tuple(out)
+
+
+def _base(base: torch.Tensor) -> tuple[Any, ...]:
+    dtype = str(base.dtype).removeprefix("torch.")
+    return tuple(base.size()), tuple(base.stride()), base.storage_offset(), dtype, base.requires_grad
+
+
+def check_places(tensors: tuple[Any, ...], expected: tuple[Place, ...]) -> bool:
+    """The tensors lie exactly where they were recorded."""
+    return _places(tensors) == expected
 
 
 # --------------------------------------------------------------------------------------------- global state

@@ -99,6 +99,9 @@ KINDS: dict[str, Kind] = {
     "STORAGE_LAYOUT": _kind(
         "___check_storages({0}, {1})", 8, "which tensors share a storage, and at which distance", holes="tl"
     ),
+    "STORAGE_PLACES": _kind(
+        "___check_places({0}, {1})", 8, "the bases of views and their places in them", holes="tl"
+    ),
     "DICT_KEYS": _kind("___check_dict_keys({path}, {0})", 8, "keys and their order", holes="l"),
     "SET_HAS": _kind("___set_has({path}, {0})", 6, "element present", holes="l"),
     "SET_LACKS": _kind("not ___set_has({path}, {0})", 6, "element absent", holes="l"),

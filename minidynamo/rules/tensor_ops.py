@@ -112,7 +112,8 @@ def tensor_op(
             tx.mutates(tensor.source)
     if not isinstance(target, str) and target not in OPERATORS:
         target = torch_functions.graph_target(target)[1]
-    proxy = tx.graph.add_op(target, *proxies, tx.position(), bool(written), draws)
+    changed = [tensor.as_proxy().node for tensor in written]
+    proxy = tx.graph.add_op(target, *proxies, tx.position(), changed, draws)
     tx.note_operator()
     return itself if itself is not None else from_result(tx, name, proxy, result, guards)
 

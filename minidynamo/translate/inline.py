@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import config
+from ..graph.output_graph import Module, Position
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..pycode.lift import lift
@@ -12,6 +13,7 @@ from ..sources import AttrSource, CellSource, GlobalsSource, ItemSource, Source
 from ..variables.base import VariableTracker
 from ..variables.functions import Cell, FunctionVariable, InnerFunctionVariable, UserFunctionVariable
 from ..variables.generators import GeneratorVariable
+from ..variables.nn_module import NNModuleVariable
 from .scope import FunctionScope, Scope
 from .translator import InstructionTranslatorBase
 
@@ -23,6 +25,13 @@ class InliningInstructionTranslator(InstructionTranslatorBase):
         code = fn.code()
         super().__init__(caller.trace, code, lift(code), scope)
         self.caller = caller
+        self.called_at: Position | None = None
+        self.module: Module | None = None
+
+    def position(self) -> Position:
+        if self.called_at is None:
+            self.called_at = self.caller.position()
+        return Position(self.code, self.current.index, self.called_at, self.module)
 
     def covered(self) -> bool:
         return super().covered() or self.caller.covered()
@@ -56,6 +65,8 @@ def inline_call(
     inner = InliningInstructionTranslator(tx, fn, _scope(tx, fn))
     inner.symbolic_locals.update(fn.bind(tx, args, kwargs))
     inner.cells.update(_closure(tx, fn))
+    if code.co_name == "forward" and args and isinstance(args[0], NNModuleVariable):
+        inner.module = Module(args[0].source, args[0].cls)
     if code.co_flags & GENERATOR:
         made = GeneratorVariable(inner, tx.trace.root_index)
         tx.trace.generators.append(made)

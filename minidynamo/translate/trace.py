@@ -230,9 +230,9 @@ class Trace:
 
     def first_line(self) -> int:
         """The user's line of the first operator, where the compiled graph is said to run."""
-        for code, index in self.graph.lines.values():
-            if code is self.code:
-                return self.ir.line_of(index) or code.co_firstlineno
+        for at in self.graph.lines.values():
+            if at.code is self.code:
+                return self.ir.line_of(at.instruction) or at.code.co_firstlineno
         return self.code.co_firstlineno
 
     def arguments(self) -> dict[str, VariableTracker]:

@@ -13,7 +13,7 @@ import torch
 
 from ..events import Where
 from ..exc import Unsupported
-from ..graph.output_graph import OutputGraph
+from ..graph.output_graph import OutputGraph, Position
 from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
 from ..pycode.instruction import Instruction
@@ -222,9 +222,9 @@ class InstructionTranslatorBase:
         line = self.ir.line_of(self.current.index) or self.code.co_firstlineno
         return Where(self.code.co_filename, line, self.code.co_qualname)
 
-    def position(self) -> tuple[types.CodeType, int]:
+    def position(self) -> Position:
         """Where the current instruction is, cheap to keep per graph node: the line is worked out when somebody asks."""
-        return self.code, self.current.index
+        return Position(self.code, self.current.index)
 
     def unsupported(self, reason: Reason, **facts: Any) -> NoReturn:
         unimplemented(why(reason, **facts), self.where())

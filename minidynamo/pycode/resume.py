@@ -116,6 +116,8 @@ class _Made:
     original: Original
     prologue: int  # bytes; 0 for an ordinary code
     offset: int  # where it continues, in the original
+    state: FrameState | None = None  # how it continues; None for an ordinary code
+    moved: int = 0  # what its prologue adds to the numbers of instructions that it is given
     resumes: dict[tuple[FrameState, int], ResumeCode] = field(default_factory=dict)
 
 
@@ -165,6 +167,43 @@ def is_resume_code(code: CodeType) -> bool:
     """`code` was made by `resume_code`."""
     made = _made.get(code)
     return made is not None and made.prologue > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What handles an exception that comes up when a resume code is about to continue.
+
+    state   how to go on at that handler. The lowest stack values are those that the resume code was given, then comes `number` if
+            it is not None, then the exception.
+    number  of the instruction that the resume code continues at
+    lasti   stack values that are numbers of instructions: to each `moved` is added
+    """
+
+    state: FrameState
+    number: int | None
+    lasti: frozenset[int]
+    moved: int
+
+
+def handler_at_entry(code: CodeType) -> Entry | None:
+    """The handler for where the resume code `code` continues; None if there is none, or if `code` is no resume code."""
+    made = _made.get(code)
+    if made is None or made.state is None:
+        return None
+    original = made.original
+    index = original.ir.by_offset[made.offset]
+    region = original.ir.handler_at(index)
+    if region is None:
+        return None
+    stack = (*made.state.stack[: region.depth], *(True,) * region.lasti, True)
+    target = original.ir.instructions[region.target].offset
+    kinds = (original.maps[index] or "")[: region.depth]
+    return Entry(
+        FrameState(target, stack, made.state.bound),
+        (made.prologue + made.offset) // UNIT if region.lasti else None,
+        frozenset(place for place, kind in enumerate(kinds) if kind == LASTI),
+        made.moved,
+    )
 
 
 def resumable(code: CodeType, offset: int) -> bool:
@@ -331,7 +370,7 @@ def _build(code: CodeType, made: _Made, state: FrameState, stack_map: str) -> Re
         alias_slots(resumed, length, original.slots)
     if config.verify:
         verify(resumed)
-    _made.set(resumed, _Made(original, length, state.offset))
+    _made.set(resumed, _Made(original, length, state.offset, state, (length - made.prologue) // UNIT))
     return ResumeCode(resumed, plan.params)
 
 

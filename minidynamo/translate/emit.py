@@ -15,7 +15,7 @@ import torch
 
 from ..cache import RERUN, EntryHandle, ResumeFunction
 from ..pycode import expr as E
-from ..pycode.resume import HANDLED_PARAM, UNBOUND, resume_code
+from ..pycode.resume import HANDLED_PARAM, UNBOUND, handler_at_entry, resume_code
 from ..reasons import SKIP_FOREIGN_FUNCTION, SKIP_REBUILD, why
 from ..sources import Source
 from ..variables.base import VariableTracker
@@ -164,8 +164,10 @@ class Emitter:
         for source in self.capture.unguarded:
             self.load(source)
         start = self.start(call)
-        rerunnable = any(isinstance(statement, E.Rescue) for statement in start)
-        plan = direct_plan(self.capture, self.code) if rerunnable else None
+        rerunnable = any(isinstance(statement, E.Rescue | E.Catch) for statement in start)
+        plan = None
+        if rerunnable and not any(isinstance(statement, E.Catch) for statement in start):
+            plan = direct_plan(self.capture, self.code)
         return Output(
             move((*start, *self.body)),
             tuple(self.handles),
@@ -184,8 +186,32 @@ class Emitter:
         if self.loads:
             start.append(E.Rescue(tuple(self.loads), E.Call(E.Const(FailedLoad()))))
         if call:
-            start += [E.Rescue(call, E.Const(RERUN))] if harmless else call
+            start += self.interruptible((E.Rescue(call, E.Const(RERUN)),)) if harmless else call
         return start
+
+    def interruptible(self, call: E.Body) -> E.Body:
+        """A KeyboardInterrupt while the graph runs is one that came when the resume function began: the block that it begins in, whose
+        manager was entered for real, sees it."""
+        entry = handler_at_entry(self.code)
+        if entry is None:
+            return call
+        made = resume_code(self.code, entry.state)
+        self.resumes.append(made.code)
+        top = [] if entry.number is None else [E.Const(entry.number)]
+        top.append(E.Local(ERROR))
+        first = len(entry.state.stack) - len(top)
+        given: dict[str, E.Expr] = {f"___stack{first + place}": value for place, value in enumerate(top)}
+        for place in entry.lasti:
+            name = f"___stack{place}"
+            given[name] = E.Op("BINARY_OP", "+", (E.Local(name), E.Const(entry.moved)))
+        bound = entry.state.bound
+        for name in self.code.co_varnames:
+            if bound is not None and name in made.params and name not in bound and not name.startswith("___"):
+                given.setdefault(name, E.Const(UNBOUND))
+        given |= {name: E.Cell(name) for name in self.code.co_cellvars}
+        args = tuple(given.get(name) or E.Local(name) for name in made.params)
+        resume = E.Call(self.handle(ResumeFunction(made.code, self.code.co_name)), args)
+        return (E.Catch(call, ERROR, (E.Return(resume),)),)
 
     def graph_call(self) -> tuple[E.Stmt, ...]:
         graph = self.capture.graph

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 import torch.fx
 
 from . import config, events
@@ -109,7 +110,10 @@ def call_backend(capture: Capture, opts: Options) -> tuple[Callable[..., Any] | 
             guards = guards_of(context)
     else:
         compiled, guards = run_backend(opts.backend, graph), ()
-    return with_states(compiled, graph.states) if graph.states else compiled, guards
+    mode = capture.mode_outside if graph.mutates or graph.draws_random else None
+    if graph.states or mode is not None and mode is not torch.is_grad_enabled():
+        compiled = with_states(compiled, graph.states, mode)
+    return compiled, guards
 
 
 def run_backend(backend: Backend, graph: CapturedGraph) -> Callable[..., Any]:
@@ -133,9 +137,12 @@ def run_backend(backend: Backend, graph: CapturedGraph) -> Callable[..., Any]:
     return compiled
 
 
-def with_states(compiled: Callable[..., Any], states: tuple[tuple[Key, Any], ...]) -> Callable[..., Any]:
-    """`compiled`, after which torch's state is as the program leaves it, whatever the backend made of the graph; as it was when
-    it raises: the `with` block of the program would restore it."""
+def with_states(
+    compiled: Callable[..., Any], states: tuple[tuple[Key, Any], ...], mode: bool | None
+) -> Callable[..., Any]:
+    """`compiled`, after which torch's state is as the program leaves it, whatever the backend made of the graph. When it raises the
+    state is what it was before, as if the frame had not run, and the grad mode is `mode`, if that is not None: the `with` blocks
+    of a frame that is not run again restore it."""
 
     def run(*inputs: Any) -> Any:
         before = [(key, key.get()) for key, _ in states]
@@ -144,6 +151,8 @@ def with_states(compiled: Callable[..., Any], states: tuple[tuple[Key, Any], ...
         except BaseException:
             for key, value in before:
                 key.put(value)
+            if mode is not None:
+                torch._C._set_grad_enabled(mode)
             raise
         for key, value in states:
             key.put(value)

@@ -41,6 +41,22 @@ def _set(tx: Tracing, value: VariableTracker) -> VariableTracker:
     return NONE
 
 
+def _method(cls: type, name: str, arguments: int) -> None:
+    """A bound method of a manager from outside, called by what is on the stack or stored somewhere."""
+
+    def call(tx: Tracing, manager: VariableTracker, *details: VariableTracker) -> VariableTracker:
+        if not isinstance(manager, GradModeVariable) or manager.cls is not cls:
+            tx.unsupported(UNSUPPORTED_CALL, name=f"{cls.__name__}.{name} of a {manager.type_name()}")
+        return tx.call(manager.getattr(tx, name), list(details), {})
+
+    rule(cls.__dict__[name])(positional(name, arguments, arguments)(call))
+
+
+for cls in MODES:
+    _method(cls, "__enter__", 1)
+    _method(cls, "__exit__", 4)
+
+
 @rule(torch.no_grad.clone, torch.set_grad_enabled.clone)
 @positional("clone", 1, 1)
 def _clone(tx: Tracing, manager: VariableTracker) -> VariableTracker:

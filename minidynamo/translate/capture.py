@@ -98,6 +98,7 @@ class Capture:
     steps: int
     unguarded: tuple[Source, ...]
     comparable: bool
+    mode_outside: bool  # the grad mode when the blocks around the last operator have been left
     covered: bool  # operators in try or with blocks: that the graph raises is part of the program
     release: Callable[
         [], None

@@ -197,7 +197,7 @@ class Emitter:
             return call
         made = resume_code(self.code, entry.state)
         self.resumes.append(made.code)
-        top = [] if entry.number is None else [E.Const(entry.number)]
+        top: list[E.Expr] = [] if entry.number is None else [E.Const(entry.number)]
         top.append(E.Local(ERROR))
         first = len(entry.state.stack) - len(top)
         given: dict[str, E.Expr] = {f"___stack{first + place}": value for place, value in enumerate(top)}

@@ -36,6 +36,9 @@ class InliningInstructionTranslator(InstructionTranslatorBase):
     def covered(self) -> bool:
         return super().covered() or self.caller.covered()
 
+    def in_block(self) -> bool:
+        return super().in_block() or self.caller.in_block()
+
     def depth(self) -> int:
         return self.caller.depth() + 1
 

@@ -36,6 +36,8 @@ from ..variables.base import VariableTracker
 from ..variables.constant import ConstantVariable
 from ..variables.exceptions import ExceptionVariable, ObservedException
 from ..variables.functions import CellVariable
+from ..variables.grad_mode import GradModeVariable, is_grad_method
+from ..variables.lazy import LazyVariable
 from ..variables.opaque import NullVariable, TemporaryVariable
 from . import introspection, state
 from .capture import Break, BrokenOp, Capture, Return, Successor
@@ -44,6 +46,7 @@ from .handlers.control import CONDITIONAL
 from .handlers.stack import SHUFFLES, constant_operand
 from .handlers.table import HANDLERS
 from .inline import inline_call
+from .loops import resumed_at
 from .plan import Decision, Plan, RestartAnalysis, SkipFrame
 from .reach import Reached
 from .scope import Scope
@@ -124,7 +127,11 @@ class InstructionTranslator(InstructionTranslatorBase):
 
     def run(self) -> Return | Break:
         """Raises RestartAnalysis for a new decision, SkipFrame when the frame is not to be compiled."""
+        entry = resumed_at(self.ir) if is_resume_code(self.code) else -1
         while self.result is None:
+            if self.index == entry:
+                self.begins_in_blocks(entry)
+                entry = -1
             decision = self.trace.plan.breaks.get(self.index)
             if decision is not None:
                 return self.break_here(decision)
@@ -140,6 +147,20 @@ class InstructionTranslator(InstructionTranslatorBase):
                 caught = self.ir.handler_at(at) is not None  # by a handler that does not stop it
                 self.trace.plan.decide(at, Decision(reason, self.where(), plain=caught))
         return Return(self.result, self.where().line)
+
+    def begins_in_blocks(self, index: int) -> None:
+        """A resume function goes on at `index`: are the blocks around it those of managers of the grad mode?"""
+        region = self.ir.handler_at(index)
+        while region is not None:
+            start = self.ir.instructions[region.target + 1]
+            leave = self.stack[region.depth + 3 - start.arg] if start.opname == "WITH_EXCEPT_START" else None
+            if not isinstance(leave, LazyVariable) or not is_grad_method(leave.value):
+                return
+            owner = leave.realize(self).getattr(self, "__self__").realize(self)
+            assert isinstance(owner, GradModeVariable)
+            self.trace.mode_outside = owner.restores(self)
+            self.passed.add(region.target)
+            region = self.next_block(region)
 
     def decide(self, at: int, stop: Any) -> None:
         here, reason = self.where(), stop.reason
@@ -422,6 +443,7 @@ def attempt(trace: Trace) -> Capture:
         trace.steps,
         trace.unguarded(),
         trace.comparable and not trace.effects and trace.first_covered is None,
+        trace.mode_outside,
         trace.first_covered is not None,
         trace.release,
     )

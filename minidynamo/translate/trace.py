@@ -6,6 +6,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from .. import config
 from ..graph.meta_value import TensorMeta
 from ..graph.output_graph import OutputGraph
@@ -46,6 +48,8 @@ class Trace:
         self.guards: dict[Guard, None] = {}
         self.opened: list[ContextVariable] = []  # managers that are entered, in this order
         self.states: dict[Key, Any] = {}  # parts of torch's state that the program changed -> what they were
+        # the grad mode when all blocks around the last operator have been left
+        self.mode_outside = torch.is_grad_enabled()
         self.steps = 0
         self.root_index = 0  # the root frame's current instruction
         self.first_covered: int | None = (

@@ -17,7 +17,7 @@ from ..graph.output_graph import OutputGraph, Position
 from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
 from ..pycode.instruction import Instruction
-from ..pycode.lift import CodeIR
+from ..pycode.lift import CodeIR, Region
 from ..reasons import MISSING_OPCODE, OPERATOR_FAILS, Reason, Why, why
 from ..rules import dispatch, new_tensors, tensor_ops, torch_functions, trace_rules
 from ..sources import AttrSource, Source
@@ -123,9 +123,13 @@ class InstructionTranslatorBase:
         """Would an exception of the current instruction go to a handler of this frame, or of one that it is inlined in?"""
         region = self.ir.handler_at(self.current.index) if self.ir.regions else None
         while region is not None and region.target in self.passed:
-            cleanup = self.ir.handler_at(region.target)
-            region = None if cleanup is None else self.ir.handler_at(cleanup.target)
+            region = self.next_block(region)
         return region is not None
+
+    def next_block(self, region: Region) -> Region | None:
+        """The block around a with block."""
+        cleanup = self.ir.handler_at(region.target)
+        return None if cleanup is None else self.ir.handler_at(cleanup.target)
 
     def leaves_alone(self, index: int) -> None:
         """The `with` block that begins at `index` does nothing with an exception but restore the grad mode, which the graph does
@@ -193,6 +197,12 @@ class InstructionTranslatorBase:
         """An operator was added to the graph by the current instruction."""
         if self.trace.first_covered is None and self.covered():
             self.trace.first_covered = self.trace.root_index
+        if not self.in_block():
+            self.trace.mode_outside = self.grad_mode
+
+    def in_block(self) -> bool:
+        """Does the current instruction lie in a try or with block, of this frame or of one that it is inlined in?"""
+        return bool(self.ir.regions) and self.ir.handler_at(self.current.index) is not None
 
     def mutates(self, tensor: Source) -> None:
         """The graph changes an input in place."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import Any
 
@@ -73,6 +74,18 @@ class TracebackVariable(VariableTracker):
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         emit.impossible("a traceback")
+
+
+class CallersExceptionVariable(VariableTracker):
+    """What the frame's callers handle, an exception or None: what a handler of the frame saves and puts back."""
+
+    __slots__ = ()
+
+    def python_type(self) -> type:
+        return object
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return E.Item(E.Call(E.Const(sys.exc_info)), E.Const(1))
 
 
 def follows(cls: Any) -> bool:

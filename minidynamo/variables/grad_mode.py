@@ -3,6 +3,9 @@ grad mode follows."""
 
 from __future__ import annotations
 
+import types
+from typing import Any
+
 import torch
 
 from ..graph.state_keys import GRAD_MODE
@@ -27,15 +30,24 @@ def set_mode(tx: Tracing, value: bool) -> None:
 class GradModeVariable(VariableTracker):
     """A manager: the mode inside, and the one that leaving restores. Rebuilt without a call of its class, which may have effects."""
 
-    __slots__ = ("cls", "mode", "previous")
+    __slots__ = ("cls", "mode", "previous", "found")
     mutable = True
 
-    def __init__(self, cls: type, mode: bool, previous: bool | None, source: Source | None = None) -> None:
-        """`previous`: attribute `prev`, None while there is none (enable_grad has it from entering on)."""
+    def __init__(
+        self,
+        cls: type,
+        mode: bool,
+        previous: bool | None,
+        source: Source | None = None,
+        found: bool | None = None,
+    ) -> None:
+        """`previous`: attribute `prev`, None while there is none (enable_grad has it from entering on), or while it is `found` in a
+        manager from outside and nobody looked at it."""
         super().__init__(source)
         self.cls = cls
         self.mode = mode
         self.previous = previous
+        self.found = found
 
     def python_type(self) -> type:
         return self.cls
@@ -60,9 +72,16 @@ class GradModeVariable(VariableTracker):
         set_mode(tx, self.mode)
 
     def leave(self, tx: Tracing) -> None:
+        set_mode(tx, self.restores(tx))
+
+    def restores(self, tx: Tracing) -> bool:
+        """The mode that leaving sets."""
+        if self.previous is None and self.found is not None and self.source is not None:
+            tx.wrap(self.found, AttrSource(self.source, "prev"))
+            self.previous = self.found
         if self.previous is None:
             self._opaque(tx, "leaving before entering")
-        set_mode(tx, self.previous)
+        return self.previous
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         if self.source is not None:
@@ -109,6 +128,14 @@ class GradMethodVariable(VariableTracker):
         return E.Attr(emit.value(self.owner), self.name)
 
 
+def is_grad_method(value: Any) -> bool:
+    """`__exit__`, as the class has it, bound to a manager that says what it restores."""
+    cls = type(value.__self__) if type(value) is types.MethodType else object
+    if cls not in MODES:
+        return False
+    return value.__func__ is cls.__dict__["__exit__"] and type(vars(value.__self__).get("prev")) is bool
+
+
 def made(tx: Tracing, cls: type, mode: bool) -> GradModeVariable:
     """`cls(...)`; set_grad_enabled sets the mode when it is made."""
     if MODES[cls] is not None:
@@ -129,7 +156,8 @@ def wrap_grad_mode(
     inside = members["mode"] if mode is None else mode
     if type(inside) is not bool or type(members.get("prev", False)) is not bool:
         return wrap_opaque(tx, value, source)
-    read = GradModeVariable(type(value), inside, members.get("prev") if mode is None else None, source)
+    previous = members.get("prev")
+    read = GradModeVariable(type(value), inside, previous if mode is None else None, source, previous)
     read.make_guards(tx, GuardBuilder.TYPE_MATCH)
     for name in ("prev", "mode") if mode is None else ():
         tx.wrap(members[name], AttrSource(source, name))

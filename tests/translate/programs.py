@@ -548,6 +548,27 @@ def f(x):
             print(type(e.__context__))
         return y, sys.exc_info()[0]
 
+# called while an exception is handled: g(T(2), 0); g(T(2), 1)
+import sys
+def f(x, n):
+    y = x + 1
+    try:
+        y = y + 4 // n
+    except ZeroDivisionError as e:
+        y = y * 2
+        print(type(e.__context__), sys.exc_info()[0])
+        if n:
+            raise
+    finally:
+        print(sys.exc_info()[0])
+    return y
+def g(x, n):
+    try:
+        raise OSError("outside")
+    except OSError as e:
+        y = f(x, n)
+        return y, sys.exc_info()[1] is e
+
 # cells in handlers: f(T(2), 0); f(T(2), 1)
 def f(x, n):
     seen = []

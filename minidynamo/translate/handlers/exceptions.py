@@ -8,14 +8,14 @@ from ...pycode.instruction import Instruction
 from ...reasons import EXCEPTION
 from ...variables.base import VariableTracker
 from ...variables.constant import ConstantVariable
-from ...variables.exceptions import ExceptionVariable, ObservedException, follows
+from ...variables.exceptions import CallersExceptionVariable, ExceptionVariable, ObservedException, follows
 from ...variables.functions import BuiltinVariable
 from ...variables.outside_exceptions import details, exception_class
 from ...variables.sequences import TupleVariable
 from .calls import callable_and_arguments
 from .table import handles
 
-NONE = ConstantVariable(None)
+CALLERS = CallersExceptionVariable()
 
 
 def raised(tx: Any, value: VariableTracker) -> ObservedException:
@@ -57,7 +57,7 @@ def reraise(tx: Any, inst: Instruction) -> None:
 def push_exc_info(tx: Any, inst: Instruction) -> None:
     """CPython: what was handled before goes below the exception, which is handled from here on."""
     exception = tx.pop()
-    tx.push(tx.handled[-1] if tx.handled else NONE)
+    tx.push(tx.handled[-1] if tx.handled else CALLERS)
     tx.push(exception)
     tx.handled.append(exception)
 

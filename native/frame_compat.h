@@ -32,6 +32,7 @@
 #include "internal/pycore_code.h"
 #include "internal/pycore_dict.h"
 #include "internal/pycore_interp.h"
+#include "internal/pycore_object.h"
 #if PY_VERSION_HEX >= 0x030D0000
 #include "internal/pycore_setobject.h"
 #endif
@@ -297,6 +298,121 @@ static inline void md_frame_let_go(MdFrame *f)
         Py_CLEAR(f->localsplus[i]);
     }
 #endif
+}
+
+/* ---- instance dictionaries ---- */
+
+typedef enum {
+    MD_DICT_NONE,    /* objects of this type have none */
+    MD_DICT_REAL,    /* there is a dict object */
+    MD_DICT_INLINE,  /* attributes lie in the object, or there are none yet */
+    MD_DICT_UNKNOWN, /* somewhere else */
+} MdDictState;
+
+/* Where the object keeps its instance dictionary: `*slot` is the place of the pointer, `*dict` (borrowed) the dict. */
+static inline MdDictState md_instance_dict(PyObject *obj, PyObject ***slot, PyObject **dict)
+{
+    PyTypeObject *type = Py_TYPE(obj);
+    if ((type->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0) {
+#if MD_PY313_UP
+        *slot = (PyObject **)&_PyObject_ManagedDictPointer(obj)->dict;
+#elif MD_PY312_UP
+        *slot = (PyObject **)_PyObject_DictOrValuesPointer(obj);
+        if (_PyDictOrValues_IsValues(*_PyObject_DictOrValuesPointer(obj))) {
+            return MD_DICT_INLINE;
+        }
+#else
+        *slot = _PyObject_ManagedDictPointer(obj);
+#endif
+    }
+    else if (type->tp_dictoffset == 0) {
+        return MD_DICT_NONE;
+    }
+    else if (type->tp_dictoffset < 0) {
+        return MD_DICT_UNKNOWN;
+    }
+    else {
+        *slot = (PyObject **)((char *)obj + type->tp_dictoffset);
+    }
+    *dict = **slot;
+    return *dict != NULL ? MD_DICT_REAL : MD_DICT_INLINE;
+}
+
+/* The attribute `name` (an interned str) of an object in state MD_DICT_INLINE, borrowed. 1: there is one; 0: there is none;
+ * -1: it lies somewhere else. */
+static inline int md_inline_attr(PyObject *obj, PyObject *name, PyObject **value)
+{
+    PyTypeObject *type = Py_TYPE(obj);
+    PyDictValues *values = NULL;
+    if ((type->tp_flags & Py_TPFLAGS_MANAGED_DICT) == 0) {
+        return 0; /* a dict is made at the first store */
+    }
+#if MD_PY313_UP
+    if ((type->tp_flags & Py_TPFLAGS_INLINE_VALUES) == 0) {
+        return 0;
+    }
+    values = _PyObject_InlineValues(obj);
+    if (!values->valid) {
+        return -1;
+    }
+#elif MD_PY312_UP
+    PyDictOrValues held = *_PyObject_DictOrValuesPointer(obj);
+    values = _PyDictOrValues_IsValues(held) ? _PyDictOrValues_GetValues(held) : NULL;
+#else
+    values = *_PyObject_ValuesPointer(obj);
+#endif
+    PyDictKeysObject *keys = ((PyHeapTypeObject *)type)->ht_cached_keys;
+    if (values == NULL || keys == NULL) {
+        return values == NULL ? 0 : -1;
+    }
+    PyDictUnicodeEntry *entries = DK_UNICODE_ENTRIES(keys);
+    for (Py_ssize_t i = 0; i < keys->dk_nentries; i++) {
+        if (entries[i].me_key == name || PyUnicode_Compare(entries[i].me_key, name) == 0) {
+            *value = values->values[i];
+            return *value != NULL;
+        }
+    }
+    return 0;
+}
+
+/* Does a look-up of a str in this dict run C code only? (Else a key of it may be an object with an __eq__ of its own.) */
+static inline bool md_dict_has_str_keys(PyObject *dict)
+{
+    return DK_IS_UNICODE(((PyDictObject *)dict)->ma_keys);
+}
+
+/* ---- versions of dictionaries and types ---- */
+
+/* A word that is another one after every change of the dict, and that no other dict ever has; NULL where there is none:
+ * from 3.12 a watcher tells of changes. */
+static inline const uint64_t *md_dict_version(PyObject *dict)
+{
+#if MD_PY312_UP
+    (void)dict;
+    return NULL;
+#else
+    return &((PyDictObject *)dict)->ma_version_tag;
+#endif
+}
+
+/* Whether a watcher is told of every change of the dict. 3.13.0 forgets stores to attributes that lie in the object. */
+static inline bool md_dict_watchable(PyObject *dict)
+{
+#if MD_PY313_UP
+    return Py_Version >= 0x030D0100 || ((PyDictObject *)dict)->ma_values == NULL;
+#else
+    (void)dict;
+    return MD_PY312_UP;
+#endif
+}
+
+/* A word (with the padding behind it) that is another one after every change of the type or of one of its bases, and that
+ * no other type ever has; NULL while the type has no version. */
+static inline const uint64_t *md_type_version(PyTypeObject *type)
+{
+    return type->tp_version_tag != 0 && (type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) != 0
+               ? (const uint64_t *)(const void *)&type->tp_version_tag
+               : NULL;
 }
 
 /* ---- tracing ---- */

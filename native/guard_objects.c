@@ -102,6 +102,83 @@ static PyObject *read_slot(PyObject *descriptor, PyObject *obj)
     return or_absent(Py_TYPE(descriptor)->tp_descr_get(descriptor, obj, (PyObject *)type));
 }
 
+static MdFound found_member(PyObject *descriptor, PyObject *obj)
+{
+    PyMemberDef *member = ((PyMemberDescrObject *)descriptor)->d_member;
+    PyObject **place = (PyObject **)((char *)obj + member->offset);
+    if (member->type != T_OBJECT_EX && (member->type != T_OBJECT || *place == NULL)) {
+        return (MdFound){.where = MD_FOUND_OTHERWISE};
+    }
+    return (MdFound){.where = MD_FOUND_SLOT, .value = *place, .place = place};
+}
+
+static MdFound found_own_dict(PyObject *obj)
+{
+    MdFound at = {.where = MD_FOUND_DICT};
+    if (md_instance_dict(obj, &at.place, &at.dict) != MD_DICT_REAL) {
+        return (MdFound){.where = MD_FOUND_OTHERWISE};
+    }
+    at.value = at.dict;
+    return at;
+}
+
+/* In the instance, else on its class, where it is `on_class` (NULL: not there). */
+static MdFound found_in_instance(PyObject *obj, PyObject *name, PyObject *on_class)
+{
+    MdFound at = {.where = MD_FOUND_ON_CLASS, .value = on_class};
+    if (on_class != NULL && Py_TYPE(on_class)->tp_descr_get != NULL) {
+        PyObject *own = _PyType_Lookup(Py_TYPE(obj), dict_string);
+        if (own != NULL && !is_slot(own)) { /* the class hides the dictionary */
+            return (MdFound){.where = MD_FOUND_OTHERWISE};
+        }
+    }
+    switch (md_instance_dict(obj, &at.place, &at.dict)) {
+    case MD_DICT_NONE:
+        return at;
+    case MD_DICT_INLINE: {
+        PyObject *value = NULL;
+        int there = md_inline_attr(obj, name, &value);
+        at.where = there < 0 ? MD_FOUND_OTHERWISE : MD_FOUND_INLINE;
+        at.value = there > 0 ? value : on_class;
+        return at;
+    }
+    case MD_DICT_REAL:
+        break;
+    case MD_DICT_UNKNOWN:
+        return (MdFound){.where = MD_FOUND_OTHERWISE};
+    }
+    if (!PyDict_CheckExact(at.dict) || !md_dict_has_str_keys(at.dict)) {
+        return (MdFound){.where = MD_FOUND_OTHERWISE};
+    }
+    PyObject *value = _PyDict_GetItem_KnownHash(at.dict, name, ((PyASCIIObject *)name)->hash);
+    if (value != NULL) {
+        at.where = MD_FOUND_IN_DICT;
+        at.value = value;
+    }
+    return at;
+}
+
+MdFound md_find_attr(PyObject *obj, PyObject *name)
+{
+    PyObject *found = _PyType_Lookup(Py_TYPE(obj), name);
+    if (found != NULL && Py_IS_TYPE(found, &PyMemberDescr_Type)) {
+        return found_member(found, obj);
+    }
+    if (found != NULL && Py_IS_TYPE(found, &PyGetSetDescr_Type)) {
+        PyObject *hook = name == dict_string ? _PyType_Lookup(Py_TYPE(obj), torch_function_string) : Py_None;
+        return hook == NULL && !PyType_Check(obj) ? found_own_dict(obj) : (MdFound){.where = MD_FOUND_OTHERWISE};
+    }
+    if (PyType_Check(obj)) {
+        bool data = found != NULL && Py_TYPE(found)->tp_descr_set != NULL;
+        PyObject *value = data ? NULL : _PyType_Lookup((PyTypeObject *)obj, name);
+        return (MdFound){.where = MD_FOUND_ON_TYPE, .value = value != NULL ? value : found};
+    }
+    if (found != NULL && Py_TYPE(found)->tp_descr_set != NULL) {
+        return (MdFound){.where = MD_FOUND_ON_CLASS, .value = found};
+    }
+    return found_in_instance(obj, name, found);
+}
+
 /* The entry of the real instance dictionary. */
 static PyObject *instance_item(PyObject *obj, PyObject *name)
 {
@@ -118,21 +195,14 @@ static PyObject *instance_item(PyObject *obj, PyObject *name)
     return value;
 }
 
-PyObject *md_static_attr(PyObject *obj, PyObject *name)
+/* What md_find_attr cannot do. */
+static PyObject *static_attr_slow(PyObject *obj, PyObject *name)
 {
     PyObject *found = _PyType_Lookup(Py_TYPE(obj), name);
     if (found != NULL && is_slot(found)) {
         return read_slot(found, obj);
     }
-    bool binds = found != NULL && Py_TYPE(found)->tp_descr_get != NULL;
-    if (found != NULL && Py_TYPE(found)->tp_descr_set != NULL) {
-        return Py_NewRef(found);
-    }
-    if (PyType_Check(obj)) {
-        PyObject *value = _PyType_Lookup((PyTypeObject *)obj, name);
-        return Py_XNewRef(value != NULL ? value : found);
-    }
-    if (!binds) { /* nothing to bind: the instance dictionary, then the class value */
+    if (found == NULL || Py_TYPE(found)->tp_descr_get == NULL) {
         return or_absent(_PyObject_GenericGetAttrWithDict(obj, name, NULL, 1));
     }
     Py_INCREF(found);
@@ -142,6 +212,12 @@ PyObject *md_static_attr(PyObject *obj, PyObject *name)
     }
     Py_DECREF(found);
     return value;
+}
+
+PyObject *md_static_attr(PyObject *obj, PyObject *name)
+{
+    MdFound at = md_find_attr(obj, name);
+    return at.where != MD_FOUND_OTHERWISE ? Py_XNewRef(at.value) : static_attr_slow(obj, name);
 }
 
 /* ---- lengths and contents ---- */

@@ -80,6 +80,24 @@ bool md_const_same(const MdConst *constant, PyObject *value);
 /* static_access.static_attr: a new reference; NULL without an exception when there is no such attribute. `name` is an
  * interned str. */
 PyObject *md_static_attr(PyObject *obj, PyObject *name);
+/* Where a static attribute was found. */
+typedef enum {
+    MD_FOUND_SLOT,     /* in the object, at `place` */
+    MD_FOUND_DICT,     /* it is the instance dictionary, to which `place` points */
+    MD_FOUND_ON_TYPE,  /* obj is a type: on it or its bases, or on its metatype */
+    MD_FOUND_ON_CLASS, /* on the class of obj; `dict`, if any, has no such key */
+    MD_FOUND_IN_DICT,  /* in the instance dictionary `dict`, to which `place` points */
+    MD_FOUND_INLINE,   /* like the two before, for an object without a dict */
+    MD_FOUND_OTHERWISE, /* not known: a getter has to be called, or a dict has keys that are no str */
+} MdFoundWhere;
+typedef struct {
+    MdFoundWhere where;
+    PyObject *value; /* borrowed; NULL: there is no such attribute */
+    PyObject **place;
+    PyObject *dict;
+} MdFound;
+/* The same look-up, which allocates nothing and runs no Python code at all, as far as that goes. */
+MdFound md_find_attr(PyObject *obj, PyObject *name);
 /* static_access.static_len; -1 without an exception where there is none. */
 Py_ssize_t md_static_len(PyObject *obj);
 /* static_access.dict_keys compared with constants: the same keys in the same order. -1 with an exception. */

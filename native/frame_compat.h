@@ -406,6 +406,45 @@ static inline bool md_dict_watchable(PyObject *dict)
 #endif
 }
 
+/* The dict whose version is at this address; of any other address something that is no dict, to be compared only. */
+static inline PyObject *md_dict_of_version(const void *at)
+{
+#if MD_PY312_UP
+    (void)at;
+    return NULL;
+#else
+    return (PyObject *)((uintptr_t)at - offsetof(PyDictObject, ma_version_tag));
+#endif
+}
+
+/* Watchers of dictionaries, which 3.11 does not have: there nothing can be watched. */
+#if MD_PY312_UP
+typedef PyDict_WatchEvent MdDictEvent;
+#define md_watcher_new PyDict_AddWatcher
+#define md_watcher_watch PyDict_Watch
+#define md_watcher_unwatch PyDict_Unwatch
+#define MD_EVENT_IS_DEATH(event) ((event) == PyDict_EVENT_DEALLOCATED)
+#define MD_EVENT_HAS_KEY(event) \
+    ((event) == PyDict_EVENT_ADDED || (event) == PyDict_EVENT_MODIFIED || (event) == PyDict_EVENT_DELETED)
+#else
+typedef int MdDictEvent;
+static inline int md_watcher_new(int (*callback)(MdDictEvent, PyObject *, PyObject *, PyObject *))
+{
+    (void)callback;
+    PyErr_SetString(PyExc_RuntimeError, "no watchers");
+    return -1;
+}
+static inline int md_watcher_watch(int id, PyObject *dict)
+{
+    (void)id;
+    (void)dict;
+    return -1;
+}
+#define md_watcher_unwatch md_watcher_watch
+#define MD_EVENT_IS_DEATH(event) ((void)(event), false)
+#define MD_EVENT_HAS_KEY(event) ((void)(event), false)
+#endif
+
 /* A word (with the padding behind it) that is another one after every change of the type or of one of its bases, and that
  * no other type ever has; NULL while the type has no version. */
 static inline const uint64_t *md_type_version(PyTypeObject *type)

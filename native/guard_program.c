@@ -1,5 +1,5 @@
 /* GuardProgram: made of the instructions of guards/lower.py, all of them checked here. */
-#include "guard_vm.h"
+#include "guard_run.h"
 
 #include "entry.h"
 #include "stats.h"
@@ -268,6 +268,11 @@ static int make_instruction(MdGuards *self, MdInstr *ins, PyObject *given)
     }
     ins->op = (uint16_t)op;
     ins->in = (int32_t)in;
+    if (in >= 0 && is_load(op)) {
+        for (Py_ssize_t i = 0; i < self->count; i++) {
+            self->code[i].stepped = self->code[i].stepped || self->code[i].out == in;
+        }
+    }
     ins->out = -1;
     self->count++; /* from here on it is freed with the program */
     PyObject *operand = PyTuple_GET_ITEM(given, 2);
@@ -343,6 +348,7 @@ static PyObject *guards_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     Py_ssize_t count = PyTuple_GET_SIZE(code);
     self->vectorcall = guards_vectorcall;
     self->arguments = arguments;
+    self->wait = 1; /* the run that proves it */
     self->builtins = optional(builtins);
     self->validity = optional(validity);
     self->witness = optional(witness);
@@ -391,6 +397,11 @@ static int guards_clear(PyObject *op)
     MdGuards *self = (MdGuards *)op;
     Py_ssize_t count = self->count;
     self->count = 0; /* nothing runs any more, whatever the destructors below do */
+    if (self->snapshot != NULL) {
+        MdSnapshot *snapshot = self->snapshot;
+        self->snapshot = NULL;
+        md_snapshot_free(snapshot);
+    }
     for (Py_ssize_t i = 0; i < count; i++) {
         free_operand(self, &self->code[i]);
     }
@@ -466,6 +477,7 @@ static PyObject *guards_load(PyObject *op, PyObject *const *args, Py_ssize_t cou
     MdInputs inputs = {0};
     int verdict = md_guards_run(self, args, &inputs, NULL);
     if (verdict <= 0) {
+        md_inputs_free(&inputs);
         return verdict < 0 ? NULL : Py_NewRef(Py_None);
     }
     PyObject *made = PyTuple_New(inputs.count);

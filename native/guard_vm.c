@@ -1,70 +1,76 @@
 /* Running a guard program: one function per row of guard_ops.def, which a missing function does not compile without. */
-#include "guard_vm.h"
+#include "guard_run.h"
 
 #include "stats.h"
 #include "thread.h"
 
 #define MD_REGISTERS_SMALL 48
+/* Runs without a snapshot after one that was of no use, at most; runs that one must answer to be of use. */
+#define MD_LONGEST_WAIT 64
+#define MD_WORTHWHILE 16
 
-typedef struct {
-    const MdGuards *self;
-    PyObject *const *values;
-    PyObject **registers; /* references of ours, NULL until loaded */
-    TensorTls tls;
-} Run;
-
-/* Every function below says: 1 it holds (or is loaded), 0 it does not, -1 with an exception that it raised. */
-
-static inline int load(Run *run, const MdInstr *ins, PyObject *value)
+/* A load: `value` is a new reference, which a pure run cannot keep. */
+static inline int load(MdRun *run, const MdInstr *ins, PyObject *value)
 {
     run->registers[ins->out] = value;
     return MD_LIKELY(value != NULL) ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
-static inline int load_borrowed(Run *run, const MdInstr *ins, PyObject *value)
+static inline int load_borrowed(MdRun *run, const MdInstr *ins, PyObject *value)
 {
-    return load(run, ins, Py_XNewRef(value));
+    run->registers[ins->out] = run->pure ? value : Py_XNewRef(value);
+    return MD_LIKELY(value != NULL) ? 1 : !run->pure && PyErr_Occurred() ? -1 : 0;
 }
 
-static inline PyObject *input(const Run *run, const MdInstr *ins)
+/* A look-up of a str in `dict`. Does a pure run know what it finds? */
+static inline bool knows(const MdRun *run, PyObject *dict)
+{
+    return !run->pure || md_dict_has_str_keys(dict);
+}
+
+static inline PyObject *input(const MdRun *run, const MdInstr *ins)
 {
     return run->registers[ins->in];
 }
 
-static inline PyObject *globals(const Run *run)
+static inline PyObject *globals(const MdRun *run)
 {
     return run->values[run->self->arguments];
 }
 
 /* ---- roots ---- */
 
-static inline int op_LOAD_LOCAL(Run *run, const MdInstr *ins)
+static inline int op_LOAD_LOCAL(MdRun *run, const MdInstr *ins)
 {
     return load_borrowed(run, ins, run->values[ins->index]);
 }
 
-static inline int op_LOAD_GLOBALS(Run *run, const MdInstr *ins)
+static inline int op_LOAD_GLOBALS(MdRun *run, const MdInstr *ins)
 {
     return load_borrowed(run, ins, globals(run));
 }
 
-static inline int op_LOAD_GLOBAL(Run *run, const MdInstr *ins)
+static inline int op_LOAD_GLOBAL(MdRun *run, const MdInstr *ins)
 {
-    return load_borrowed(run, ins, PyDict_GetItemWithError(globals(run), ins->object));
+    PyObject *dict = globals(run);
+    return knows(run, dict) ? load_borrowed(run, ins, PyDict_GetItemWithError(dict, ins->object)) : MD_UNSURE;
 }
 
-static inline int op_LOAD_BUILTIN(Run *run, const MdInstr *ins)
+static inline int op_LOAD_BUILTIN(MdRun *run, const MdInstr *ins)
 {
     PyObject *builtins = run->self->builtins;
-    return builtins != NULL ? load_borrowed(run, ins, PyDict_GetItemWithError(builtins, ins->object)) : 0;
+    if (builtins == NULL) {
+        return 0;
+    }
+    return knows(run, builtins) ? load_borrowed(run, ins, PyDict_GetItemWithError(builtins, ins->object)) : MD_UNSURE;
 }
 
-static inline int op_LOAD_MODULES(Run *run, const MdInstr *ins)
+static inline int op_LOAD_MODULES(MdRun *run, const MdInstr *ins)
 {
     return load_borrowed(run, ins, PyImport_GetModuleDict());
 }
 
-static inline int load_content(Run *run, const MdInstr *ins, PyObject *cells)
+static inline int load_content(MdRun *run, const MdInstr *ins, PyObject *cells)
 {
     if (cells == NULL || !PyTuple_CheckExact(cells) || ins->index >= PyTuple_GET_SIZE(cells)) {
         return 0;
@@ -73,48 +79,71 @@ static inline int load_content(Run *run, const MdInstr *ins, PyObject *cells)
     return PyCell_Check(cell) ? load_borrowed(run, ins, PyCell_GET(cell)) : 0;
 }
 
-static inline int op_LOAD_CLOSURE(Run *run, const MdInstr *ins)
+static inline int op_LOAD_CLOSURE(MdRun *run, const MdInstr *ins)
 {
     return load_content(run, ins, run->values[run->self->arguments + 1]);
 }
 
 /* ---- steps ---- */
 
-static inline int op_LOAD_ATTR(Run *run, const MdInstr *ins)
+static inline int op_LOAD_ATTR(MdRun *run, const MdInstr *ins)
 {
-    return load(run, ins, md_static_attr(input(run, ins), ins->object));
+    MdFound at = md_find_attr(input(run, ins), ins->object);
+    if (MD_LIKELY(at.where != MD_FOUND_OTHERWISE)) {
+        return load_borrowed(run, ins, at.value);
+    }
+    return run->pure ? MD_UNSURE : load(run, ins, md_static_attr(input(run, ins), ins->object));
 }
 
-static inline int op_LOAD_MEMBER(Run *run, const MdInstr *ins)
+static inline int op_LOAD_MEMBER(MdRun *run, const MdInstr *ins)
 {
     return op_LOAD_ATTR(run, ins);
 }
 
-/* The item of a dict, whatever its type makes of a missing one (borrowed). */
-static inline PyObject *dict_item(PyObject *dict, const MdConst *key)
+/* The item of a dict, whatever its type makes of a missing one: `*value` is borrowed. 1, 0, -1, MD_UNSURE. */
+static inline int dict_item(const MdRun *run, PyObject *dict, const MdConst *key, PyObject **value)
 {
+    *value = NULL;
     if (MD_LIKELY(key->kind != MD_CONST_WEAK)) {
-        return key->hash != -1 ? _PyDict_GetItem_KnownHash(dict, key->object, key->hash) : NULL;
+        if (!knows(run, dict) || (run->pure && !PyUnicode_CheckExact(key->object))) {
+            return MD_UNSURE;
+        }
+        *value = key->hash != -1 ? _PyDict_GetItem_KnownHash(dict, key->object, key->hash) : NULL;
     }
-    PyObject *object = md_const_get(key);
-    PyObject *value = object != NULL ? _PyDict_GetItem_KnownHash(dict, object, key->hash) : NULL;
-    Py_XDECREF(object);
-    return value;
+    else if (run->pure) {
+        return MD_UNSURE;
+    }
+    else {
+        PyObject *object = md_const_get(key);
+        *value = object != NULL ? _PyDict_GetItem_KnownHash(dict, object, key->hash) : NULL;
+        Py_XDECREF(object);
+    }
+    return MD_LIKELY(*value != NULL) ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
-static int general_item(Run *run, const MdInstr *ins, PyObject *value)
+static inline int load_dict_item(MdRun *run, const MdInstr *ins, PyObject *dict)
 {
+    PyObject *value;
+    int there = dict_item(run, dict, ins->constants, &value);
+    return MD_LIKELY(there > 0) ? load_borrowed(run, ins, value) : there;
+}
+
+static int general_item(MdRun *run, const MdInstr *ins, PyObject *value)
+{
+    if (run->pure) {
+        return MD_UNSURE;
+    }
     PyObject *key = md_const_get(ins->constants);
     PyObject *item = key != NULL ? PyObject_GetItem(value, key) : NULL;
     Py_XDECREF(key);
     return load(run, ins, item);
 }
 
-static inline int op_LOAD_ITEM(Run *run, const MdInstr *ins)
+static inline int op_LOAD_ITEM(MdRun *run, const MdInstr *ins)
 {
     PyObject *value = input(run, ins);
     if (PyDict_Check(value)) {
-        return load_borrowed(run, ins, dict_item(value, ins->constants));
+        return load_dict_item(run, ins, value);
     }
     Py_ssize_t index = ins->index;
     if (index >= 0 && PyTuple_Check(value)) {
@@ -126,46 +155,58 @@ static inline int op_LOAD_ITEM(Run *run, const MdInstr *ins)
     return general_item(run, ins, value);
 }
 
-static inline int op_LOAD_DICT_ITEM(Run *run, const MdInstr *ins)
+static inline int op_LOAD_DICT_ITEM(MdRun *run, const MdInstr *ins)
 {
     PyObject *value = input(run, ins);
-    return PyDict_Check(value) ? load_borrowed(run, ins, dict_item(value, ins->constants)) : 0;
+    return PyDict_Check(value) ? load_dict_item(run, ins, value) : 0;
 }
 
-static inline int op_LOAD_DICT_KEY(Run *run, const MdInstr *ins)
+static inline int op_LOAD_DICT_KEY(MdRun *run, const MdInstr *ins)
 {
     PyObject *value = input(run, ins);
-    return PyDict_Check(value) ? load(run, ins, md_dict_key(value, ins->index)) : 0;
+    if (!PyDict_Check(value)) {
+        return 0;
+    }
+    if (run->pure && PyODict_Check(value)) {
+        return MD_UNSURE;
+    }
+    PyObject *key = md_dict_key(value, ins->index);
+    if (run->pure) {
+        Py_XDECREF(key); /* the dict has it */
+    }
+    return load(run, ins, key);
 }
 
-static inline int op_LOAD_TYPE(Run *run, const MdInstr *ins)
+static inline int op_LOAD_TYPE(MdRun *run, const MdInstr *ins)
 {
     return load_borrowed(run, ins, (PyObject *)Py_TYPE(input(run, ins)));
 }
 
-static inline int op_LOAD_WEAKREF(Run *run, const MdInstr *ins)
+static inline int op_LOAD_WEAKREF(MdRun *run, const MdInstr *ins)
 {
     PyObject *ref = input(run, ins);
     if (!Py_IS_TYPE(ref, &_PyWeakref_RefType)) {
         return 0;
     }
     PyObject *target = md_weakref_target(ref);
-    return load(run, ins, target != NULL ? target : Py_NewRef(Py_None));
+    int outcome = load_borrowed(run, ins, target != NULL ? target : Py_None);
+    Py_XDECREF(target); /* somebody else has it, or the register */
+    return outcome;
 }
 
-static inline PyFunctionObject *function(const Run *run, const MdInstr *ins)
+static inline PyFunctionObject *function(const MdRun *run, const MdInstr *ins)
 {
     PyObject *value = input(run, ins);
     return PyFunction_Check(value) ? (PyFunctionObject *)value : NULL;
 }
 
-static inline int op_LOAD_CODE(Run *run, const MdInstr *ins)
+static inline int op_LOAD_CODE(MdRun *run, const MdInstr *ins)
 {
     PyFunctionObject *fn = function(run, ins);
     return fn != NULL ? load_borrowed(run, ins, fn->func_code) : 0;
 }
 
-static inline int op_LOAD_DEFAULT(Run *run, const MdInstr *ins)
+static inline int op_LOAD_DEFAULT(MdRun *run, const MdInstr *ins)
 {
     PyFunctionObject *fn = function(run, ins);
     PyObject *defaults = fn != NULL ? fn->func_defaults : NULL;
@@ -175,14 +216,17 @@ static inline int op_LOAD_DEFAULT(Run *run, const MdInstr *ins)
     return load_borrowed(run, ins, PyTuple_GET_ITEM(defaults, ins->index));
 }
 
-static inline int op_LOAD_KWDEFAULT(Run *run, const MdInstr *ins)
+static inline int op_LOAD_KWDEFAULT(MdRun *run, const MdInstr *ins)
 {
     PyFunctionObject *fn = function(run, ins);
     PyObject *defaults = fn != NULL ? fn->func_kwdefaults : NULL;
-    return defaults != NULL ? load_borrowed(run, ins, PyDict_GetItemWithError(defaults, ins->object)) : 0;
+    if (defaults == NULL) {
+        return 0;
+    }
+    return knows(run, defaults) ? load_borrowed(run, ins, PyDict_GetItemWithError(defaults, ins->object)) : MD_UNSURE;
 }
 
-static inline int op_LOAD_CELL(Run *run, const MdInstr *ins)
+static inline int op_LOAD_CELL(MdRun *run, const MdInstr *ins)
 {
     PyFunctionObject *fn = function(run, ins);
     return fn != NULL ? load_content(run, ins, fn->func_closure) : 0;
@@ -190,53 +234,53 @@ static inline int op_LOAD_CELL(Run *run, const MdInstr *ins)
 
 /* ---- checks ---- */
 
-static inline int op_CHECK_TYPE_ID(Run *run, const MdInstr *ins)
+static inline int op_CHECK_TYPE_ID(MdRun *run, const MdInstr *ins)
 {
     return Py_TYPE(input(run, ins)) == ins->pointer;
 }
 
-static inline int op_CHECK_OBJ_ID(Run *run, const MdInstr *ins)
+static inline int op_CHECK_OBJ_ID(MdRun *run, const MdInstr *ins)
 {
     return input(run, ins) == ins->pointer;
 }
 
-static inline int op_CHECK_CODE_ID(Run *run, const MdInstr *ins)
+static inline int op_CHECK_CODE_ID(MdRun *run, const MdInstr *ins)
 {
     PyFunctionObject *fn = function(run, ins);
     return fn != NULL && fn->func_code == ins->pointer;
 }
 
-static inline int op_CHECK_IS_CONST(Run *run, const MdInstr *ins)
+static inline int op_CHECK_IS_CONST(MdRun *run, const MdInstr *ins)
 {
     return input(run, ins) == ins->constants->object;
 }
 
-static inline int op_CHECK_IS(Run *run, const MdInstr *ins)
+static inline int op_CHECK_IS(MdRun *run, const MdInstr *ins)
 {
     return input(run, ins) == run->registers[ins->index];
 }
 
-static inline int op_CHECK_IS_NOT(Run *run, const MdInstr *ins)
+static inline int op_CHECK_IS_NOT(MdRun *run, const MdInstr *ins)
 {
     return input(run, ins) != run->registers[ins->index];
 }
 
-static inline int op_CHECK_EQUAL(Run *run, const MdInstr *ins)
+static inline int op_CHECK_EQUAL(MdRun *run, const MdInstr *ins)
 {
     return md_const_same(ins->constants, input(run, ins));
 }
 
-static inline int op_CHECK_SAME(Run *run, const MdInstr *ins)
+static inline int op_CHECK_SAME(MdRun *run, const MdInstr *ins)
 {
     return md_const_same(ins->constants, input(run, ins));
 }
 
-static inline int op_CHECK_LENGTH(Run *run, const MdInstr *ins)
+static inline int op_CHECK_LENGTH(MdRun *run, const MdInstr *ins)
 {
     return md_static_len(input(run, ins)) == ins->index;
 }
 
-static inline int op_CHECK_STATE(Run *run, const MdInstr *ins)
+static inline int op_CHECK_STATE(MdRun *run, const MdInstr *ins)
 {
     return run->self->leaves->check_global_state(&run->tls, ins->bits, ins->object);
 }
@@ -254,59 +298,71 @@ static inline int found(PyObject *value)
     return value != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
-static inline int op_CHECK_NO_GLOBAL(Run *run, const MdInstr *ins)
+static inline int op_CHECK_NO_GLOBAL(MdRun *run, const MdInstr *ins)
 {
-    return negated(found(Py_XNewRef(PyDict_GetItemWithError(globals(run), ins->object))));
+    PyObject *dict = globals(run);
+    return knows(run, dict) ? negated(found(Py_XNewRef(PyDict_GetItemWithError(dict, ins->object)))) : MD_UNSURE;
 }
 
-static inline int op_CHECK_ATTR(Run *run, const MdInstr *ins)
+static inline int op_CHECK_ATTR(MdRun *run, const MdInstr *ins)
 {
-    return found(md_static_attr(input(run, ins), ins->object));
+    MdFound at = md_find_attr(input(run, ins), ins->object);
+    if (MD_LIKELY(at.where != MD_FOUND_OTHERWISE)) {
+        return at.value != NULL;
+    }
+    return run->pure ? MD_UNSURE : found(md_static_attr(input(run, ins), ins->object));
 }
 
-static inline int op_CHECK_NO_ATTR(Run *run, const MdInstr *ins)
+static inline int op_CHECK_NO_ATTR(MdRun *run, const MdInstr *ins)
 {
     return negated(op_CHECK_ATTR(run, ins));
 }
 
 /* 1, 0, -1; and 2 for what is no dict. */
-static inline int has_key(Run *run, const MdInstr *ins)
+static inline int has_key(MdRun *run, const MdInstr *ins)
 {
     PyObject *value = input(run, ins);
     if (!PyDict_Check(value)) {
         return 2;
     }
-    if (ins->constants->kind == MD_CONST_WEAK) {
+    if (ins->constants->kind == MD_CONST_WEAK && !run->pure) {
         PyObject *object = md_const_get(ins->constants);
         if (object == NULL) {
             return 2; /* the text cannot name the key */
         }
         Py_DECREF(object);
     }
-    return found(Py_XNewRef(dict_item(value, ins->constants)));
+    PyObject *item;
+    return dict_item(run, value, ins->constants, &item);
 }
 
-static inline int op_CHECK_KEY(Run *run, const MdInstr *ins)
+static inline int op_CHECK_KEY(MdRun *run, const MdInstr *ins)
 {
     int answer = has_key(run, ins);
     return answer == 2 ? 0 : answer;
 }
 
-static inline int op_CHECK_NO_KEY(Run *run, const MdInstr *ins)
+static inline int op_CHECK_NO_KEY(MdRun *run, const MdInstr *ins)
 {
     int answer = has_key(run, ins);
     return answer == 2 ? 0 : negated(answer);
 }
 
-static inline int op_CHECK_DICT_KEYS(Run *run, const MdInstr *ins)
+static inline int op_CHECK_DICT_KEYS(MdRun *run, const MdInstr *ins)
 {
     PyObject *value = input(run, ins);
+    if (run->pure && PyODict_Check(value)) {
+        return MD_UNSURE;
+    }
     return PyDict_Check(value) ? md_dict_keys_same(value, ins->constants, ins->index) : 0;
 }
 
 /* 1, 0, -1; and 2 when the text cannot name the element. */
-static int has_element(Run *run, const MdInstr *ins)
+static int has_element(MdRun *run, const MdInstr *ins)
 {
+    if (run->pure) {
+        return MD_UNSURE;
+    }
     PyObject *set = input(run, ins);
     PyObject *element = md_const_get(ins->constants);
     if (element == NULL) {
@@ -317,47 +373,50 @@ static int has_element(Run *run, const MdInstr *ins)
     return answer;
 }
 
-static inline int op_CHECK_SET_HAS(Run *run, const MdInstr *ins)
+static inline int op_CHECK_SET_HAS(MdRun *run, const MdInstr *ins)
 {
     int answer = has_element(run, ins);
     return answer == 2 ? 0 : answer;
 }
 
-static inline int op_CHECK_SET_LACKS(Run *run, const MdInstr *ins)
+static inline int op_CHECK_SET_LACKS(MdRun *run, const MdInstr *ins)
 {
     int answer = has_element(run, ins);
     return answer == 2 ? 0 : negated(answer);
 }
 
-static inline int op_CHECK_SET_ITEMS(Run *run, const MdInstr *ins)
+static inline int op_CHECK_SET_ITEMS(MdRun *run, const MdInstr *ins)
 {
     return md_set_items_same(input(run, ins), ins->constants, ins->index);
 }
 
-static inline int op_CHECK_SET_ORDER(Run *run, const MdInstr *ins)
+static inline int op_CHECK_SET_ORDER(MdRun *run, const MdInstr *ins)
 {
     return md_set_order_same(input(run, ins), ins->constants, ins->index);
 }
 
-static inline int op_CHECK_WEAKREF(Run *run, const MdInstr *ins)
+static inline int op_CHECK_WEAKREF(MdRun *run, const MdInstr *ins)
 {
     PyObject *ref = input(run, ins);
     return Py_IS_TYPE(ref, &_PyWeakref_RefType) ? found(md_weakref_target(ref)) : 0;
 }
 
-static inline int op_CHECK_ITERATOR(Run *run, const MdInstr *ins)
+static inline int op_CHECK_ITERATOR(MdRun *run, const MdInstr *ins)
 {
+    if (run->pure) {
+        return MD_UNSURE;
+    }
     Py_ssize_t left = md_iterator_len(input(run, ins));
     return left == ins->index ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
-static inline int op_CHECK_TENSOR(Run *run, const MdInstr *ins)
+static inline int op_CHECK_TENSOR(MdRun *run, const MdInstr *ins)
 {
     return run->self->leaves->check(ins->leaf, &run->tls, input(run, ins));
 }
 
 /* Each of the first registers against all others: a table of addresses where there are many. */
-static int op_CHECK_DISTINCT(Run *run, const MdInstr *ins)
+static int op_CHECK_DISTINCT(MdRun *run, const MdInstr *ins)
 {
     Py_ssize_t own = (Py_ssize_t)ins->bits, all = ins->index;
     if (own * all > MD_DISTINCT_QUADRATIC) {
@@ -385,7 +444,7 @@ static int call_python(PyObject *callable, PyObject *const *args, Py_ssize_t cou
     return truth;
 }
 
-static int op_CHECK_PY(Run *run, const MdInstr *ins)
+static int op_CHECK_PY(MdRun *run, const MdInstr *ins)
 {
     MD_COUNT(guards_python);
     return call_python(ins->object, run->values, run->self->arguments + 2);
@@ -393,7 +452,7 @@ static int op_CHECK_PY(Run *run, const MdInstr *ins)
 
 /* ---- a run ---- */
 
-static inline int step(Run *run, const MdInstr *ins)
+int md_guard_step(MdRun *run, const MdInstr *ins)
 {
     switch ((MdGuardOp)ins->op) {
 #define GUARD_OP(name, input, operand, doc) \
@@ -407,11 +466,11 @@ static inline int step(Run *run, const MdInstr *ins)
     Py_UNREACHABLE();
 }
 
-static int run_all(Run *run, Py_ssize_t *failed)
+static int run_all(MdRun *run, Py_ssize_t *failed)
 {
     const MdInstr *code = run->self->code, *end = code + run->self->count;
     for (const MdInstr *ins = code; ins < end; ins++) {
-        int outcome = step(run, ins);
+        int outcome = md_guard_step(run, ins);
         if (MD_UNLIKELY(outcome <= 0)) {
             if (failed != NULL) {
                 *failed = ins - code;
@@ -446,7 +505,7 @@ static int attest(MdGuards *self, PyObject *const *values, int verdict)
     return -1;
 }
 
-static int hand_over(Run *run, MdInputs *inputs)
+int md_guards_hand_over(MdRun *run, MdInputs *inputs)
 {
     Py_ssize_t count = run->self->input_count;
     inputs->place = PyMem_New(PyObject *, count + 1);
@@ -461,10 +520,12 @@ static int hand_over(Run *run, MdInputs *inputs)
     return 1;
 }
 
-int md_guards_run(MdGuards *self, PyObject *const *values, MdInputs *inputs, Py_ssize_t *failed)
+/* Runs the whole program. */
+static int run_program(MdGuards *self, PyObject *const *values, const TensorTls *tls, MdInputs *inputs,
+                       Py_ssize_t *failed)
 {
     PyObject *room[MD_REGISTERS_SMALL];
-    Run run = {.self = self, .values = values, .registers = room};
+    MdRun run = {.self = self, .values = values, .registers = room, .tls = *tls};
     if (MD_UNLIKELY(self->registers > MD_REGISTERS_SMALL)) {
         run.registers = PyMem_New(PyObject *, self->registers);
         if (run.registers == NULL) {
@@ -473,18 +534,75 @@ int md_guards_run(MdGuards *self, PyObject *const *values, MdInputs *inputs, Py_
         }
     }
     memset(run.registers, 0, (size_t)self->registers * sizeof(PyObject *));
-    if (self->reads_torch) {
-        self->leaves->read_tls(&run.tls);
-    }
     int verdict = run_all(&run, failed);
     if (verdict > 0 && inputs != NULL) {
-        verdict = hand_over(&run, inputs);
+        verdict = md_guards_hand_over(&run, inputs);
     }
     for (Py_ssize_t i = 0; i < self->registers; i++) {
         Py_XDECREF(run.registers[i]);
     }
     if (MD_UNLIKELY(run.registers != room)) {
         PyMem_Free(run.registers);
+    }
+    return verdict;
+}
+
+/* The program has held: is it time to remember what it saw? */
+static void remember(MdGuards *self, PyObject *const *values, const TensorTls *tls)
+{
+    if (self->wait > 0) {
+        self->wait--;
+        return;
+    }
+    self->snapshot = md_snapshot_new(self, values, tls);
+    self->served = 0;
+    if (self->snapshot != NULL) {
+        MD_COUNT(snapshots);
+    }
+    else {
+        self->wait = MD_LONGEST_WAIT;
+    }
+}
+
+/* The snapshot is no good any more. If they never are for long, fewer are made. */
+static void forget(MdGuards *self)
+{
+    MdSnapshot *snapshot = self->snapshot;
+    self->snapshot = NULL;
+    md_snapshot_free(snapshot);
+    self->penalty = self->served >= MD_WORTHWHILE ? 0 : Py_MIN(self->penalty * 2 + 1, MD_LONGEST_WAIT);
+    self->wait = self->penalty;
+}
+
+int md_guards_run(MdGuards *self, PyObject *const *values, MdInputs *inputs, Py_ssize_t *failed)
+{
+    TensorTls tls = {0};
+    if (self->reads_torch) {
+        self->leaves->read_tls(&tls);
+    }
+    int verdict = -1;
+    MdSnapshotVerdict seen = MD_SNAPSHOT_UNSURE;
+    if (self->snapshot != NULL && failed == NULL) {
+        seen = md_snapshot_run(self, values, &tls, inputs);
+        self->served++;
+    }
+    switch (seen) {
+    case MD_SNAPSHOT_HOLDS:
+        verdict = 1;
+        break;
+    case MD_SNAPSHOT_FAILS:
+        verdict = PyErr_Occurred() ? -1 : 0;
+        break;
+    case MD_SNAPSHOT_GONE:
+        forget(self);
+        verdict = run_program(self, values, &tls, inputs, failed);
+        break;
+    case MD_SNAPSHOT_UNSURE:
+        verdict = run_program(self, values, &tls, inputs, failed);
+        if (verdict > 0 && self->snapshot == NULL && failed == NULL) {
+            remember(self, values, &tls);
+        }
+        break;
     }
     return MD_LIKELY(self->witness == NULL) ? verdict : attest(self, values, verdict);
 }

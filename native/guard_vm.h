@@ -46,7 +46,14 @@ typedef struct {
         Py_ssize_t *registers; /* REGS: `index` of them, the first `bits` of them to be different */
     };
     uint64_t bits;
+    bool stepped;    /* of a load: later loads start from its register */
+    uint8_t changes; /* of a root: how often a snapshot failed by it */
 } MdInstr;
+
+/* A root that has changed so often is not part of snapshots. */
+#define MD_CHANGES 4
+/* Dictionaries that snapshots go by single keys of. */
+#define MD_LOOSE 16
 
 typedef struct {
     PyObject_HEAD
@@ -62,6 +69,11 @@ typedef struct {
     Py_ssize_t input_count;
     bool reads_torch;     /* some instruction needs the state of torch's thread */
     const TensorLeafApi *leaves;
+    struct MdSnapshot *snapshot; /* what earlier runs have seen, or NULL */
+    uint32_t wait;               /* so many runs until the next snapshot is made */
+    uint32_t penalty;            /* for the next one that turns out to be useless */
+    uint32_t served;             /* runs that the present one has answered */
+    PyObject *loose[MD_LOOSE];   /* addresses, to be compared only */
 } MdGuards;
 
 extern PyTypeObject MdGuards_Type;

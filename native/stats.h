@@ -16,6 +16,8 @@
     X(misses, "lookups without a hit") \
     X(guards, "check functions called") \
     X(guards_python, "of their guards, those that Python text decided") \
+    X(guards_remembered, "of the guard programs, those of which only what may change at any time was run") \
+    X(snapshots, "times that was found out") \
     X(guard_errors, "check functions that raised") \
     X(converts, "calls of the compiler") \
     X(convert_errors, "of these, raised") \

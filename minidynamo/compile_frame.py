@@ -31,6 +31,7 @@ from .sources import FrameValues, Source
 from .translate.capture import Break, Capture, Return
 from .translate.direct import Recipe
 from .translate.emit import Output, emit
+from .translate.plan import SkipFrame
 from .translate.root import translate
 
 
@@ -214,6 +215,8 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
         ops = capture.graph.ops if capture.graph is not None else 0
         stages.done("translate", steps=capture.steps, ops=ops, guards=len(capture.guards))
         if opts.one_graph and isinstance(capture.exit, Break):
+            if capture.exit.reason.is_own_error():
+                raise SkipFrame(capture.exit.reason, capture.exit.cause, mark=False)
             raise unsupported_error(inp.code.co_qualname, capture.exit.reason, capture.exit.cause)
         compiled, backend_guards = call_backend(capture, opts)
         stages.done("backend", ops=ops)

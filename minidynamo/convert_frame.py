@@ -120,6 +120,8 @@ def convert_frame(
 
 def _skip(frame: FrameInput, skip: SkipFrame, one_graph: bool) -> Answer:
     where = skip.where or frame.where
+    if one_graph and skip.reason.is_own_error():
+        return PLAIN_BELOW  # the caller is to get the program's own exception, not one about graphs
     if one_graph:
         raise unsupported_error(frame.code.co_qualname, skip.reason, where)
     if events.listening() and not is_module_call(frame.code):  # (whose forward is a frame by itself)

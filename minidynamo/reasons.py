@@ -30,6 +30,9 @@ class Why:
     reason: Reason
     text: str
     inner: Why | None = None  # for a break that was met inside an inlined call: what was met there
+    escapes: bool = (
+        False  # the program's own error, which no handler of the captured part sees: the caller gets it
+    )
 
     @property
     def code(self) -> str:
@@ -38,6 +41,10 @@ class Why:
     @property
     def hint(self) -> str:
         return self.reason.hint if self.inner is None else self.inner.hint
+
+    def is_own_error(self) -> bool:
+        """Whether plain Python raises an error of the program's own here, out of the frame."""
+        return self.escapes or self.inner is not None and self.inner.is_own_error()
 
     def __str__(self) -> str:
         return f"{self.text} [{self.code}]"

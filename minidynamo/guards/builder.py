@@ -269,6 +269,15 @@ class GuardBuilder:
         kind = "HASATTR" if present else "NOT_HASATTR"
         self.emit(guard, kind, guard.origin, name, expected=f"{'an' if present else 'no'} attribute {name}")
 
+    def SUBCLASS(self, guard: Guard) -> None:
+        """Whether a class has another one among its bases, as it is now. args: the other class, ById."""
+        base = guard.args[0].value
+        cls = self.get(guard.origin, guard)
+        self.watch(base)
+        found = leaves.check_subclass(cls, id(base), True)
+        words = f"{'a' if found else 'no'} subclass of {type_name(base)}"
+        self.emit(guard, "SUBCLASS", guard.origin, id(base), found, expected=words)
+
     # ------------------------------------------------------------------------------------------- containers
 
     def LENGTH(self, guard: Guard) -> None:

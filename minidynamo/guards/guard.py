@@ -21,6 +21,21 @@ _METHOD_COST = {
 _DEFAULT_COST = 5
 
 
+class ById:
+    """An argument of a guard that is compared by identity: its own `==` and hash are not asked."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ById) and other.value is self.value
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """`create_fn` is a GuardBuilder method; `args` its parameters; `user` the (filename, line) that made it

@@ -49,6 +49,7 @@ _PYTHON: dict[str, Any] = {
     "___check_name": py_leaves.check_name,
     "___check_dict_keys": py_leaves.check_dict_keys,
     "___set_has": py_leaves.set_has,
+    "___check_subclass": py_leaves.check_subclass,
     "___check_set_items": py_leaves.check_set_items,
     "___check_set_order": py_leaves.check_set_order,
     "___modules": sys.modules,
@@ -106,6 +107,7 @@ def global_state() -> tuple[int, str]:
 
 
 iterator_len = py_leaves.iterator_len
+check_subclass = py_leaves.check_subclass
 storage_layout = py_leaves.storage_layout
 storage_places = py_leaves.storage_places
 sizes_text = py_leaves.sizes_text

@@ -87,11 +87,17 @@ def check_dict_keys(mapping: Any, expected: tuple[Any, ...]) -> bool:
 
 
 _SETS = (set, frozenset)
+_MRO = type.__dict__["__mro__"].__get__
 
 
 def set_has(items: Any, element: object) -> bool:
     """items is an exact set or frozenset with this element."""
     return is_one_of(type(items), _SETS) and element in items
+
+
+def check_subclass(cls: Any, base: int, expected: bool) -> bool:
+    """cls is a class, and whether it has the class of that id among its bases is as expected; `__subclasscheck__` is not asked."""
+    return is_subtype(type(cls), type) and any(id(each) == base for each in _MRO(cls)) is expected
 
 
 def check_set_order(items: Any, expected: tuple[Any, ...]) -> bool:

@@ -86,6 +86,9 @@ KINDS: dict[str, Kind] = {
     "GLOBAL_ABSENT": _kind("{0} not in ___globals", 2, "a builtin is not shadowed by a global", holes="l"),
     "HASATTR": _kind("___hasattr({path}, {0})", 6, "attribute found statically", holes="l"),
     "NOT_HASATTR": _kind("not ___hasattr({path}, {0})", 6, "attribute not found statically", holes="l"),
+    "SUBCLASS": _kind(
+        "___check_subclass({path}, {0}, {1})", 6, "a class has another among its bases", holes="ll"
+    ),
     "DICT_CONTAINS": _kind("{0} in {path}", 6, "key present", holes="l", needs_type=True),
     "DICT_NOT_CONTAINS": _kind("{0} not in {path}", 6, "key absent", holes="l", needs_type=True),
     "DICT_HAS": _kind("___dict_has({path}, {0})", 6, "key present in a dict that overrides `in`", holes="l"),

@@ -5,21 +5,22 @@ from __future__ import annotations
 import abc
 import math
 import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from ..reasons import OPAQUE_VALUE, PRINT, TENSOR_DATA, UNSUPPORTED_CALL
-from ..sources import TypeSource
 from ..static_access import is_subtype, type_lookup
 from ..variables import protocol
 from ..variables.base import Tracing, VariableTracker
+from ..variables.classes import ClassVariable, UnionVariable, class_of
 from ..variables.constant import BINARY, COMPARE, CONSTANT_TYPES, INPLACE, UNARY, ConstantVariable
 from ..variables.functions import BuiltinVariable
 from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable, TupleVariable
 from ..variables.tensor import TensorVariable
-from ..variables.user_objects import UserObject
+from ..variables.user_objects import HEAP_TYPE, UserObject
 
 Args = list[VariableTracker]
 Rule = Callable[..., VariableTracker]
@@ -101,43 +102,73 @@ def _range(tx: Tracing, *bounds: VariableTracker) -> VariableTracker:
 @rule(isinstance)
 @positional("isinstance", 2, 2)
 def _isinstance(tx: Tracing, value: VariableTracker, classes: VariableTracker) -> VariableTracker:
-    """CPython: object_isinstance, for classes whose metaclass does not override `__instancecheck__`."""
-    flat = _classes(tx, classes)
+    """CPython: object_isinstance."""
     tp = protocol.known_type(value)
-    if tp is None or not all(_plain_check(c) or _is_collection(c, tp) for c in flat):
+    if tp is None:
         tx.unsupported(OPAQUE_VALUE, operation="isinstance()", type=value.type_name())
-    if not all(_plain_check(c) for c in flat):
-        return constant(issubclass(tp, tuple(flat)), value, classes)
+    return constant(any(_is_instance(tx, value, tp, c) for c in _classes(tx, classes)), value, classes)
+
+
+def _is_instance(tx: Tracing, value: VariableTracker, tp: type, wanted: ClassVariable) -> bool:
+    """CPython: object_recursive_isinstance: the exact type, the metaclass's `__instancecheck__`, the MRO."""
+    cls = wanted.fn
+    if tp is cls:
+        return True
+    check = type_lookup(type(cls), "__instancecheck__")
+    if type(check) is types.FunctionType and type(cls) not in _LIBRARY_CHECKS:
+        fn = wanted.special(tx, "__instancecheck__")
+        if fn is None or not tx.may_inline(check):
+            tx.unsupported(OPAQUE_VALUE, operation="isinstance()", type=value.type_name())
+        return protocol.truth(tx, tx.call(fn, [wanted, value], {}))
     if type_lookup(tp, "__class__") is not _OWN_CLASS:  # a property of that name decides too
         tx.unsupported(OPAQUE_VALUE, operation="isinstance()", type=value.type_name())
-    return constant(any(is_subtype(tp, c) for c in flat), value, classes)
+    if type(cls) is abc.ABCMeta:
+        return _is_virtual(tx, value, tp, cls)
+    if isinstance(value, UserObject):
+        value.guard_bases(tx, cls)
+    return is_subtype(tp, cls)
+
+
+def _is_virtual(tx: Tracing, value: VariableTracker, tp: type, cls: type) -> bool:
+    """An abstract class. About a builtin type the answer of one of the standard library is part of Python; a class of the user's that
+    derives from it is an instance for good; all else can be registered at any time."""
+    if isinstance(value, UserObject) and is_subtype(tp, cls):
+        value.guard_bases(tx, cls)
+        return True
+    if cls.__module__ not in _STANDARD_ABCS or tp.__flags__ & HEAP_TYPE or tp.__module__ != "builtins":
+        tx.unsupported(OPAQUE_VALUE, operation="isinstance()", type=value.type_name())
+    return issubclass(tp, cls)
 
 
 _OWN_CLASS = object.__dict__["__class__"]
 
 
-_PLAIN_METATYPES = (type, type(torch.Tensor), type(torch.nn.Parameter))
+# Metaclasses whose `__instancecheck__` is known: torch's say what the MRO says but for special classes.
+_LIBRARY_CHECKS = (abc.ABCMeta, type(torch.Tensor), type(torch.nn.Parameter))
+_STANDARD_ABCS = ("collections.abc", "numbers")
 
 
-def _plain_check(cls: type) -> bool:
-    return type(cls) in _PLAIN_METATYPES
+@rule(issubclass)
+@positional("issubclass", 2, 2)
+def _issubclass(tx: Tracing, value: VariableTracker, classes: VariableTracker) -> VariableTracker:
+    """CPython: object_issubclass, for classes whose metaclass does not override `__subclasscheck__`."""
+    wanted = _classes(tx, classes)
+    if not isinstance(value, ClassVariable) or any(
+        type_lookup(type(c.fn), "__subclasscheck__") is not type.__subclasscheck__ for c in wanted
+    ):
+        tx.unsupported(OPAQUE_VALUE, operation="issubclass()", type=value.type_name())
+    for cls in wanted:
+        value.guard_bases(tx, cls.fn)
+    return constant(any(is_subtype(value.fn, c.fn) for c in wanted), value, classes)
 
 
-def _is_collection(cls: type, tp: type) -> bool:
-    """An abstract class of collections.abc, asked about a builtin type: the answer is part of Python."""
-    return (
-        type(cls) is abc.ABCMeta
-        and cls.__module__ == "collections.abc"
-        and tp in CONSTANT_TYPES | {tuple, list, dict}
-    )
-
-
-def _classes(tx: Tracing, value: VariableTracker) -> list[type]:
+def _classes(tx: Tracing, value: VariableTracker) -> list[ClassVariable]:
     value = value.realize(tx)
     if isinstance(value, BuiltinVariable) and isinstance(value.fn, type):
-        return [value.fn]
-    if isinstance(value, TupleVariable):
-        return [c for item in value.items for c in _classes(tx, item)]
+        return [value if isinstance(value, ClassVariable) else ClassVariable(value.fn, value.source)]
+    if isinstance(value, (TupleVariable, UnionVariable)):
+        items = value.items if isinstance(value, TupleVariable) else value.classes
+        return [c for item in items for c in _classes(tx, item)]
     tx.unsupported(UNSUPPORTED_CALL, name="isinstance with these classes")
 
 
@@ -147,8 +178,7 @@ def _type(tx: Tracing, value: VariableTracker) -> VariableTracker:
     tp = protocol.known_type(value)
     if tp is None:
         tx.unsupported(OPAQUE_VALUE, operation="type()", type=value.type_name())
-    source = TypeSource(value.source) if value.source is not None else None
-    return BuiltinVariable(tp, source, VariableTracker.propagate(value))
+    return class_of(tx, value)
 
 
 @rule(print)
@@ -200,7 +230,7 @@ def _getattr(
     tx: Tracing, owner: VariableTracker, name: VariableTracker, *default: VariableTracker
 ) -> VariableTracker:
     attribute = _attribute(tx, "getattr", name)
-    if default and _lacks(tx, owner, attribute):
+    if default and lacks(tx, owner, attribute):
         return default[0]
     return protocol.getattr_(tx, owner, attribute)
 
@@ -209,7 +239,7 @@ def _getattr(
 @positional("hasattr", 2, 2)
 def _hasattr(tx: Tracing, owner: VariableTracker, name: VariableTracker) -> VariableTracker:
     attribute = _attribute(tx, "hasattr", name)
-    if _lacks(tx, owner, attribute):
+    if lacks(tx, owner, attribute):
         return constant(False, owner)
     protocol.getattr_(tx, owner, attribute)  # which installs the guards
     return constant(True, owner)
@@ -221,15 +251,31 @@ def _attribute(tx: Tracing, what: str, name: VariableTracker) -> str:
     return str(name.as_python_constant())
 
 
-def _lacks(tx: Tracing, owner: VariableTracker, name: str) -> bool:
+def lacks(tx: Tracing, owner: VariableTracker, name: str) -> bool:
     """Whether reading the attribute raises AttributeError. Breaks the graph where that is not known."""
-    if isinstance(owner, UserObject):
+    if isinstance(owner, (UserObject, ClassVariable)):
         return owner.lacks(tx, name)
     if type_lookup(owner.python_type(), name, owner) is not owner:
         return False
     if owner.python_type() not in CONSTANT_TYPES | {tuple, list, dict}:
         tx.unsupported(OPAQUE_VALUE, operation=f"test for attribute {name}", type=owner.type_name())
     return True
+
+
+@rule(setattr)
+@positional("setattr", 3, 3)
+def _setattr(
+    tx: Tracing, owner: VariableTracker, name: VariableTracker, value: VariableTracker
+) -> VariableTracker:
+    owner.setattr(tx, _attribute(tx, "setattr", name), value)
+    return ConstantVariable(None)
+
+
+@rule(delattr)
+@positional("delattr", 2, 2)
+def _delattr(tx: Tracing, owner: VariableTracker, name: VariableTracker) -> VariableTracker:
+    owner.delattr(tx, _attribute(tx, "delattr", name))
+    return ConstantVariable(None)
 
 
 @rule(callable)

@@ -6,32 +6,61 @@ import functools
 import types
 from typing import Any
 
-from ..reasons import UNSUPPORTED_CALL
-from ..sources import AttrSource, ItemSource
-from ..static_access import type_lookup
-from ..variables import sets
+import torch
+
+from ..guards.builder import GuardBuilder
+from ..guards.guard import make_guard
+from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL
+from ..sources import AttrSource, ItemSource, TypeSource
+from ..static_access import is_subtype, type_lookup
+from ..variables import sets, text
 from ..variables.base import Tracing, VariableTracker
+from ..variables.classes import LIBRARY_METACLASSES
 from ..variables.constant import ConstantVariable
 from ..variables.dicts import DictVariable, from_names
-from ..variables.exceptions import ExceptionVariable
-from ..variables.functions import BuiltinVariable
+from ..variables.enums import is_enumeration
+from ..variables.exceptions import SIMPLE_INIT, ExceptionVariable
+from ..variables.functions import BuiltinVariable, FunctionVariable
 from ..variables.keys import Key
 from ..variables.partials import PLACEHOLDER, PartialVariable
 from ..variables.sequences import NONE, TupleVariable
 from ..variables.sets import FrozenSetVariable
-from ..variables.super import SuperVariable
-from ..variables.user_objects import NewObjectVariable, UserObject, has_plain_attributes
+from ..variables.super import SuperVariable, may_be_super
+from ..variables.user_objects import (
+    HEAP_TYPE,
+    NewObjectVariable,
+    UserMethodVariable,
+    UserObject,
+    has_plain_attributes,
+)
 from .builtins import Args, Rule, items_of, positional, rule
 
-HEAP_TYPE = 0x200
+ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 
 
 def may_instantiate(cls: Any) -> bool:
-    """Calling `cls` does what `type.__call__` does with object's own `__new__`: nothing but `__init__` is the user's."""
+    """Calling `cls` does what `type.__call__` does: `__new__`, object's or one that is traced, then `__init__`."""
     return (
-        type(cls) is type
-        and bool(cls.__flags__ & HEAP_TYPE)
-        and type_lookup(cls, "__new__") is type_lookup(object, "__new__")
+        is_subtype(type(cls), type)
+        and type_lookup(type(cls), "__call__") is type_lookup(type, "__call__")
+        and (makes_plain_objects(cls) or type(type_lookup(cls, "__new__")) is staticmethod)
+        and may_allocate(cls)
+    )
+
+
+def makes_plain_objects(cls: Any) -> bool:
+    return type_lookup(cls, "__new__") is type_lookup(object, "__new__")
+
+
+def may_allocate(cls: Any) -> bool:
+    """`object.__new__(cls)` makes an instance whose whole state is its attributes, and whose end nobody sees."""
+    mro = type.__dict__["__mro__"].__get__(cls)
+    return (
+        bool(cls.__flags__ & HEAP_TYPE)
+        and not cls.__flags__ & ABSTRACT
+        and all(base is object or base.__flags__ & HEAP_TYPE for base in mro)
+        and not is_subtype(cls, torch.nn.Module)
+        and not is_enumeration(cls)
         and type_lookup(cls, "__del__") is None
         and has_plain_attributes(cls)
     )
@@ -41,33 +70,110 @@ def instantiate(
     tx: Tracing, fn: BuiltinVariable, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
 ) -> VariableTracker:
     """CPython: type_call."""
-    made = NewObjectVariable(fn.fn, fn)
-    tx.trace.holds(made)
-    init = type_lookup(fn.fn, "__init__")
+    if fn.source is not None and not any(type(fn.fn) is known for known in LIBRARY_METACLASSES):
+        tx.install(make_guard(AttrSource(TypeSource(fn.source), "__call__"), GuardBuilder.ID_MATCH))
+    if makes_plain_objects(fn.fn):
+        made: VariableTracker = allocate(tx, fn)
+    else:
+        if fn.source is None:
+            tx.unsupported(UNSUPPORTED_CALL, name=fn.name())
+        new = type_lookup(fn.fn, "__new__")
+        source = AttrSource(AttrSource(fn.source, "__new__"), "__func__")
+        made = tx.call(tx.wrap(new.__func__, source), [fn, *args], kwargs).realize(tx)
+        if not isinstance(made, UserObject):
+            tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.name()}, whose __new__ gives a {made.type_name()}")
+        made.guard_bases(tx, fn.fn)
+        if not is_subtype(made.cls, fn.fn):
+            return made
+    assert isinstance(made, UserObject)
+    init = type_lookup(made.cls, "__init__")
     if isinstance(init, types.FunctionType):
-        made.call_special(tx, "__init__", args, kwargs)
-    elif args or kwargs or init is not object.__init__:
+        if made.call_special(tx, "__init__", args, kwargs).realize(tx).python_type() is not type(None):
+            tx.unsupported(OPERATOR_FAILS, name=f"{fn.name()}.__init__", error="TypeError")
+    elif init is not object.__init__ or (args or kwargs) and makes_plain_objects(fn.fn):
         tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.name()} with these arguments")
+    elif fn.source is not None:
+        made.special(tx, "__init__")  # that it stays object's is guarded
     return made
 
 
-def make_exception(
-    tx: Tracing, fn: BuiltinVariable, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+def allocate(tx: Tracing, cls: BuiltinVariable) -> NewObjectVariable:
+    """An instance without attributes."""
+    if cls.source is not None:
+        tx.install(make_guard(AttrSource(cls.source, "__new__"), GuardBuilder.TYPE_MATCH))
+    made = NewObjectVariable(cls.fn, cls)
+    tx.trace.holds(made)
+    return made
+
+
+@rule(object.__new__)
+def _object_new(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    """CPython: object_new. More arguments are an error unless one of `__new__` and `__init__` is overridden, not both."""
+    cls = args[0].realize(tx) if args else None
+    if not isinstance(cls, BuiltinVariable) or not isinstance(cls.fn, type) or not may_allocate(cls.fn):
+        tx.unsupported(UNSUPPORTED_CALL, name="object.__new__ with these arguments")
+    if len(args) > 1 or kwargs:
+        tx.unsupported(UNSUPPORTED_CALL, name="object.__new__ with more arguments")
+    return allocate(tx, cls)
+
+
+@rule(object.__setattr__, BaseException.__setattr__)
+@positional("object.__setattr__", 3, 3)
+def _object_setattr(
+    tx: Tracing, owner: VariableTracker, name: VariableTracker, value: VariableTracker
 ) -> VariableTracker:
-    """An exception object of a class that `variables.exceptions.follows`."""
-    if kwargs:
-        tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.name()} with keywords")
-    return ExceptionVariable(fn.fn, list(args))
+    """CPython: hackcheck, PyObject_GenericSetAttr."""
+    own = _own_attribute(tx, owner, name, "__setattr__")
+    owner.generic_setattr(tx, own, value)  # type: ignore[attr-defined]
+    return NONE
+
+
+@rule(object.__delattr__, BaseException.__delattr__)
+@positional("object.__delattr__", 2, 2)
+def _object_delattr(tx: Tracing, owner: VariableTracker, name: VariableTracker) -> VariableTracker:
+    owner.generic_delattr(tx, _own_attribute(tx, owner, name, "__delattr__"))  # type: ignore[attr-defined]
+    return NONE
+
+
+@rule(object.__getattribute__, BaseException.__getattribute__)
+@positional("object.__getattribute__", 2, 2)
+def _object_getattribute(tx: Tracing, owner: VariableTracker, name: VariableTracker) -> VariableTracker:
+    own = _own_attribute(tx, owner, name, "__getattribute__")
+    if owner.lacks(tx, own, generic=True):  # type: ignore[attr-defined]
+        tx.unsupported(OPERATOR_FAILS, name=f"attribute {own} of {owner.type_name()}", error="AttributeError")
+    return owner.getattr(tx, own)
+
+
+def _own_attribute(tx: Tracing, owner: VariableTracker, name: VariableTracker, method: str) -> str:
+    """The name, where object's own algorithm may be used on the owner."""
+    known = name.as_python_constant() if name.is_python_constant() else None
+    if not isinstance(owner, UserObject) or type(known) is not str or is_subtype(owner.cls, torch.nn.Module):
+        tx.unsupported(UNSUPPORTED_CALL, name=f"object.{method} with these arguments")
+    return str(known)
 
 
 @rule(str)
 def _str(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
-    """Of an exception made in the trace; constants are folded before."""
-    value = args[0].realize(tx) if len(args) == 1 and not kwargs else None
-    text = value.text() if isinstance(value, ExceptionVariable) else None
-    if text is None:
-        tx.unsupported(UNSUPPORTED_CALL, name="str of something that is not known")
-    return ConstantVariable(text)
+    """Constants are folded before."""
+    if len(args) != 1 or kwargs:
+        tx.unsupported(UNSUPPORTED_CALL, name="str with these arguments")
+    return text.text_of(tx, args[0], str)
+
+
+@rule(repr)
+@positional("repr", 1, 1)
+def _repr(tx: Tracing, value: VariableTracker) -> VariableTracker:
+    return text.text_of(tx, value, repr)
+
+
+@rule(*SIMPLE_INIT)
+def _exception_init(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    """CPython: BaseException_init."""
+    exception = args[0].realize(tx) if args else None
+    if kwargs or not isinstance(exception, ExceptionVariable) or not exception.is_simple():
+        tx.unsupported(UNSUPPORTED_CALL, name="the __init__ of an exception with these arguments")
+    exception.args = list(args[1:])
+    return NONE
 
 
 def member_by_value(
@@ -103,6 +209,15 @@ def _partial(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> Var
         before, named = fn.parts(tx)
         fn, bound, kwargs = fn.func, [*before, *bound], {**named, **kwargs}
     return PartialVariable(fn, TupleVariable(bound), from_names(tx, kwargs))
+
+
+@rule(types.MethodType)
+@positional("method", 2, 2)
+def _method(tx: Tracing, fn: VariableTracker, owner: VariableTracker) -> VariableTracker:
+    """A function bound to an object by hand."""
+    if not isinstance(fn, FunctionVariable) or owner.python_type() is type(None):
+        tx.unsupported(UNSUPPORTED_CALL, name=f"method with a {fn.type_name()}")
+    return UserMethodVariable(fn, owner, fn.code().co_name, made_anew=True)
 
 
 @rule(object.__init__)
@@ -154,14 +269,12 @@ def _super(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> Varia
         names = tx.code.co_varnames
         cell = tx.cells.get("__class__")
         first = tx.symbolic_locals.get(names[0]) if tx.code.co_argcount else None
+        if first is None and tx.code.co_argcount and names[0] in tx.cells:
+            first = tx.read_cell(tx.cells[names[0]])
         if cell is None or first is None:
             tx.unsupported(UNSUPPORTED_CALL, name="super without a class or first argument")
         args = [tx.read_cell(cell), first]
     cls, owner = (a.realize(tx) for a in args)
-    if (
-        not isinstance(cls, BuiltinVariable)
-        or not isinstance(cls.fn, type)
-        or not isinstance(owner, UserObject)
-    ):
+    if not may_be_super(cls, owner):
         tx.unsupported(UNSUPPORTED_CALL, name="super of something that is not followed")
-    return SuperVariable(cls, owner)
+    return SuperVariable(cls, owner)  # type: ignore[arg-type]

@@ -11,11 +11,23 @@ from ..static_access import static_attr
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import fold
 from ..variables.enums import is_enumeration
-from ..variables.exceptions import follows
+from ..variables.exceptions import follows, make_exception
 from ..variables.functions import BuiltinVariable, TorchFunctionVariable
 from ..variables.namedtuples import is_namedtuple, make_namedtuple
 from ..variables.sequences import RangeVariable, SequenceVariable
-from . import classes, control, grad_mode, iteration, nn_modules, tensor_ops, torch_state  # noqa: F401 - iteration, nn_modules fill RULES
+from . import (  # noqa: F401 - iteration, nn_modules fill RULES
+    classes,
+    collections_,
+    control,
+    getters,
+    grad_mode,
+    iteration,
+    methods,
+    nn_modules,
+    polyfills,
+    tensor_ops,
+    torch_state,
+)
 from .builtins import PURE, RULES
 
 
@@ -34,7 +46,7 @@ def call(
     if rule is not None:
         return rule(tx, args, kwargs)
     if follows(target):
-        return classes.make_exception(tx, fn, args, kwargs)
+        return make_exception(tx, fn, args, kwargs)
     if is_namedtuple(target):
         return make_namedtuple(tx, target, fn, args, kwargs)
     if is_enumeration(target):
@@ -43,6 +55,8 @@ def call(
         return classes.instantiate(tx, fn, args, kwargs)
     if isinstance(fn, TorchFunctionVariable):
         return tensor_ops.tensor_op(tx, target, args, kwargs)
+    if methods.is_method(target):
+        return methods.call_method(tx, target, args, kwargs)
     tx.unsupported(UNSUPPORTED_CALL, name=_user_name(target))
 
 

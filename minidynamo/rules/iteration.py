@@ -9,11 +9,13 @@ from ..variables import protocol
 from ..variables.adaptors import EnumerateVariable, FilterVariable, MapVariable, ReversedVariable, ZipVariable
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable, fold
+from ..variables.deques import DequeIteratorVariable, DequeVariable
 from ..variables.dicts import DictIteratorVariable, DictVariable, DictViewVariable
 from ..variables.iterators import RangeIteratorVariable
-from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable
+from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable, TupleVariable
 from ..variables.sets import SetVariable
 from .builtins import RULES, Args, Rule, items_of, positional, rule
+from .polyfills import extreme, until
 
 
 @rule(enumerate)
@@ -52,6 +54,8 @@ def _filter(tx: Tracing, fn: VariableTracker, value: VariableTracker) -> Variabl
 def _reversed(tx: Tracing, value: VariableTracker) -> VariableTracker:
     if isinstance(value, RangeVariable):
         return RangeIteratorVariable(value.value[::-1], value.guards)
+    if isinstance(value, DequeVariable):
+        return DequeIteratorVariable(value, backwards=True)
     if isinstance(value, (DictVariable, DictViewVariable)):
         owner, name = (value, "keys") if isinstance(value, DictVariable) else (value.owner, value.name)
         return DictIteratorVariable(owner, name, owner.all_keys(tx), backwards=True)
@@ -83,9 +87,9 @@ def _first(tx: Tracing, values: VariableTracker, wanted: bool) -> bool:
 
 
 @rule(iter)
-@positional("iter", 1, 1)
-def _iter(tx: Tracing, value: VariableTracker) -> VariableTracker:
-    return protocol.iterate(tx, value)
+@positional("iter", 1, 2)
+def _iter(tx: Tracing, value: VariableTracker, *sentinel: VariableTracker) -> VariableTracker:
+    return until(tx, value, sentinel[0]) if sentinel else protocol.iterate(tx, value)
 
 
 @rule(next)
@@ -131,12 +135,15 @@ ONE_ORDER: tuple[set[type], ...] = (set(), {int}, {float}, {str}, {bytes})
 
 
 def _extreme(fn: Any) -> Rule:
-    @positional(fn.__name__, 1, 1)
-    def among(tx: Tracing, values: VariableTracker) -> VariableTracker:
+    general = extreme(fn)
+
+    def among(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
         """Of an iterable of constants; several arguments that are constants are folded before."""
-        items = [item.realize(tx) for item in orderable(tx, fn.__name__, values)]
+        if len(args) != 1 or kwargs:
+            return general(tx, args, kwargs)
+        items = [item.realize(tx) for item in orderable(tx, fn.__name__, args[0])]
         if not all(item.is_python_constant() for item in items):
-            tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.__name__} of values that are not known")
+            return general(tx, [TupleVariable(items)], {})
         return fold(tx, fn.__name__, lambda *known: fn(known), *items)
 
     return among

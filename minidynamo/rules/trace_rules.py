@@ -21,8 +21,8 @@ OPTIMIZED, NEWLOCALS, GENERATOR, GENERATOR_LIKE = 0x01, 0x02, 0x20, 0x20 | 0x80 
 _STDLIB = tuple({sysconfig.get_path("stdlib") + os.sep, sysconfig.get_path("platstdlib") + os.sep})
 _INSTALLED = tuple({sysconfig.get_path("purelib") + os.sep, sysconfig.get_path("platlib") + os.sep})
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_POLYFILLS = os.path.join(_PACKAGE, "polyfills") + os.sep
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_LAYERS = os.path.join(_TORCH, "nn", "modules") + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Library:
 
 
 LIBRARIES = (
-    Library("minidynamo", lambda file: file.startswith(_PACKAGE) and not file.startswith(_POLYFILLS)),
+    Library("minidynamo", lambda file: file.startswith(_PACKAGE)),
     Library("torch", lambda file: file.startswith(_TORCH)),
     Library("importlib and other frozen modules", lambda file: file.startswith("<frozen ")),
     Library(
@@ -43,10 +43,18 @@ LIBRARIES = (
 )
 
 
+# Modules of the standard library whose Python code is inlined: it does nothing but compute.
+STANDARD = (
+    *("contextlib.py", "functools.py", "dataclasses.py", "copy.py", "enum.py", "numbers.py", "types.py"),
+    *("typing.py", "collections" + os.sep + "__init__.py", "operator.py", "bisect.py", "heapq.py"),
+)
+FROZEN = ("_collections_abc", "abc")
 # Python code of libraries that is inlined all the same: the layers of torch, but not the machinery under them; what
 # torch.nn.functional has besides operators; a switch that attention asks.
 INLINED = (
-    os.path.join(_TORCH, "nn", "modules") + os.sep,
+    *(root + name for root in _STDLIB for name in STANDARD),
+    *(f"<frozen {name}>" for name in FROZEN),
+    _LAYERS,
     os.path.join(_TORCH, "nn", "functional.py"),
     os.path.join(_TORCH, "backends", "mha", "__init__.py"),
     os.path.join(_TORCH, "nn", "utils", "parametrize.py"),
@@ -64,7 +72,7 @@ INLINED_FUNCTIONS = (  # what `@torch.no_grad()` makes of a function
     (os.path.join(_TORCH, "utils", "_contextlib.py"), "context_decorator.<locals>.decorate_context"),
     (contextlib.__file__, "ContextDecorator.__call__.<locals>.inner"),
 )
-NOT_INLINED = tuple(INLINED[0] + name for name in ("lazy.py", "_functions.py"))
+NOT_INLINED = tuple(_LAYERS + name for name in ("lazy.py", "_functions.py"))
 
 
 def library_of(code: types.CodeType) -> str | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import types
 import weakref
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
@@ -21,14 +22,18 @@ PLAIN_MEMBERS = frozenset(
 
 
 # Parts of what a class holds under a name; taking the name from an object the usual way would bind or run it.
-RAW_MEMBERS = frozenset({"__func__", "fget", "fset"})
+RAW_MEMBERS = frozenset({"__func__", "fget", "fset", "fdel"})
 
 
 @dataclass(frozen=True, slots=True)
 class AttrSource(ChainedSource):
-    """An attribute, read statically: `___attr(x, 'k')`, or `x.k` for the structural ones in PLAIN_MEMBERS."""
+    """An attribute, read statically: `___attr(x, 'k')`, or `x.k` for the structural ones in PLAIN_MEMBERS.
+
+    raw: emitted code too loads what the class has under the name, without running a descriptor
+    """
 
     member: str
+    raw: bool = field(default=False, compare=False)
 
     def name(self) -> str:
         if self.member in PLAIN_MEMBERS:
@@ -38,6 +43,10 @@ class AttrSource(ChainedSource):
     def expr(self, code: CodeType | None = None) -> Any:
         if self.member == "cell_contents" and isinstance(self.base, LocalSource):
             return expr.Deref(self.base.local)  # a resume function's cell parameter is one of its cells
+        if self.raw:
+            return expr.Call(
+                expr.Const(static_access.static_attr), (self.base.expr(code), expr.Const(self.member))
+            )
         if self.member in RAW_MEMBERS and isinstance(self.base, AttrSource):
             raw = (self.base.base.expr(code), expr.Const(self.base.member))
             return expr.Attr(expr.Call(expr.Const(static_access.static_attr), raw), self.member)
@@ -167,7 +176,7 @@ _C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
 
 def has_plain_items(cls: type) -> bool:
     """Whether `x[k]` on an exact `cls` runs C code only and has no effect: no override, no `__missing__`."""
-    if static_access.is_one_of(cls, (dict, list, tuple)):
+    if static_access.is_one_of(cls, (dict, list, tuple, deque)):
         return True
     return (
         any(static_access.is_subtype(cls, container) for container in _CONTAINERS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+
 from .. import config
 from ..graph.output_graph import Module, Position
 from ..guards.builder import GuardBuilder
@@ -14,7 +16,8 @@ from ..variables.base import VariableTracker
 from ..variables.functions import Cell, FunctionVariable, InnerFunctionVariable, UserFunctionVariable
 from ..variables.generators import GeneratorVariable
 from ..variables.nn_module import NNModuleVariable
-from .scope import FunctionScope, Scope
+from ..variables.polyfills import PolyfillVariable
+from .scope import FunctionScope, PolyfillScope, Scope
 from .translator import InstructionTranslatorBase
 
 
@@ -45,6 +48,9 @@ class InliningInstructionTranslator(InstructionTranslatorBase):
     def user_place(self) -> tuple[str, int]:
         """Inside of a library the user's line is the one that called it."""
         return super().user_place() if library_of(self.code) is None else self.caller.user_place()
+
+    def handled_exception(self) -> VariableTracker | None:
+        return super().handled_exception() or self.caller.handled_exception()
 
     def started(self) -> bool:
         return self.index > 0
@@ -83,6 +89,8 @@ def inline_call(
 def _scope(tx: InstructionTranslatorBase, fn: FunctionVariable) -> Scope:
     if isinstance(fn, InnerFunctionVariable):
         return fn.globals_of
+    if isinstance(fn, PolyfillVariable):
+        return PolyfillScope(fn.fn.__globals__, vars(builtins))
     assert isinstance(fn, UserFunctionVariable)
     frame = tx.trace.frame
     if fn.fn.__globals__ is frame.globals:
@@ -102,6 +110,8 @@ def _closure(tx: InstructionTranslatorBase, fn: FunctionVariable) -> dict[str, C
     """The free variables of a function. An outside cell is looked at when it is read (guarded then)."""
     if isinstance(fn, InnerFunctionVariable):
         return dict(zip(fn.code().co_freevars, (variable.cell for variable in fn.cells)))
+    if isinstance(fn, PolyfillVariable):
+        return {}
     assert isinstance(fn, UserFunctionVariable)
     return {
         name: tx.trace.outside_cell(

@@ -142,6 +142,7 @@ class InstructionTranslator(InstructionTranslatorBase):
                 self.decide(at, stop)
             except ObservedException as escaped:
                 reason = why(OPERATOR_FAILS, name="the program", error=escaped.exception.type_name())
+                reason = dataclasses.replace(reason, escapes=True)
                 first = getattr(escaped.exception, "raised_at", None)
                 at = at if first is None else first
                 caught = self.ir.handler_at(at) is not None  # by a handler that does not stop it
@@ -312,7 +313,10 @@ class InstructionTranslator(InstructionTranslatorBase):
             inner = decision.reason.inner or decision.reason
             raise SkipFrame(dataclasses.replace(reason, inner=inner), decision.cause, mark=False)
         if not self.worthwhile(plain or not successors):
-            raise SkipFrame(why(SKIP_FIRST, inner=str(decision.reason)), decision.cause, self.trace.always())
+            reason = why(SKIP_FIRST, inner=str(decision.reason))
+            if decision.reason.is_own_error():
+                reason = dataclasses.replace(reason, inner=decision.reason)
+            raise SkipFrame(reason, decision.cause, self.trace.always())
         return Break(
             decision.reason,
             where,
@@ -424,7 +428,10 @@ def attempt(trace: Trace) -> Capture:
     reached.add(roots(end, own if isinstance(end, Break) else ()))
     sooner = end_sooner(tx, trace, end, reached)
     if sooner is not None:
-        plan.decide(*sooner)
+        at, decision = sooner
+        if isinstance(end, Break) and end.reason.is_own_error():
+            decision = dataclasses.replace(decision, reason=end.reason)
+        plan.decide(at, decision)
     for manager in reversed(trace.opened):
         manager.leave_graph(trace.graph, tx.position())
         manager.release()

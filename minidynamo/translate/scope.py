@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..exc import InternalError
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..reasons import OPERATOR_FAILS
@@ -11,6 +12,7 @@ from ..sources import BuiltinSource, GlobalSource, ItemSource, Source
 from ..variables.base import VariableTracker
 from ..variables.constant import ConstantVariable
 from ..variables.opaque import OpaqueVariable
+from ..variables.polyfills import known
 
 
 class Scope:
@@ -65,3 +67,13 @@ class FunctionScope(Scope):
 
     def guard_absent(self, tx: Any, name: str) -> None:
         tx.install(make_guard(self.whole, GuardBuilder.DICT_CONTAINS, name))
+
+
+class PolyfillScope(Scope):
+    """The globals of a polyfill: nobody changes them, so nothing is guarded."""
+
+    def load(self, tx: Any, name: str) -> VariableTracker:
+        return known(self.names[name] if name in self.names else self.builtins[name])
+
+    def store(self, tx: Any, name: str, value: VariableTracker) -> None:
+        raise InternalError(f"a polyfill writes the global {name}")

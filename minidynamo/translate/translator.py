@@ -6,6 +6,7 @@ knows no instruction; `handlers` is the table.
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from typing import Any, NoReturn
 
@@ -56,6 +57,8 @@ class InstructionTranslatorBase:
         self.result: VariableTracker | None = None
         self.handled: list[VariableTracker] = []
         self.yielded: VariableTracker | None = None
+        self.delegate: VariableTracker | None = None  # what `yield from` stands at
+        self.delegation_ends: Instruction | None = None  # where it goes on with the result
 
     # --- the loop ----------------------------------------------------------------------------------------------------
     def step(self) -> None:
@@ -237,15 +240,14 @@ class InstructionTranslatorBase:
         return Position(self.code, self.current.index)
 
     def unsupported(self, reason: Reason, **facts: Any) -> NoReturn:
-        unimplemented(why(reason, **facts), self.where())
+        escapes = reason is OPERATOR_FAILS and not self.covered()
+        unimplemented(dataclasses.replace(why(reason, **facts), escapes=escapes), self.where())
 
     def raises(self, name: str, cls: type[Exception], *args: VariableTracker) -> NoReturn:
         """The program's own error is `cls(*args)`: it goes to a handler in the trace, else plain Python raises it."""
         if not self.covered():
             self.unsupported(OPERATOR_FAILS, name=name, error=cls.__name__)
-        exception = ExceptionVariable(cls, list(args))
-        exception.raised_at = self.trace.root_index
-        raise ObservedException(exception)
+        raise ExceptionVariable(cls, list(args)).raised(self, self.handled_exception())
 
     def fails(self, name: str, error: BaseException) -> NoReturn:
         """The program's own error was met while folding or working out metadata."""
@@ -254,6 +256,20 @@ class InstructionTranslatorBase:
             if follows(type(error)) and all(type(a) in CONSTANT_TYPES for a in args):
                 self.raises(name, type(error), *map(ConstantVariable, args))
         self.unsupported(OPERATOR_FAILS, name=name, error=type(error).__name__)
+
+    def handled_exception(self) -> VariableTracker | None:
+        """CPython: _PyErr_GetTopmostException, as far as the trace knows."""
+        return self.handled[-1] if self.handled else None
+
+    def finish_delegation(self, result: VariableTracker) -> bool:
+        """`yield from` ends with this result while the frame stands at its yield. False where a handler of the frame sees to that."""
+        region = self.ir.handler_at(self.current.index) if self.ir.regions else None
+        if region is not None and self.ir.instructions[region.target].opname == "CLEANUP_THROW":
+            return False
+        assert self.delegation_ends is not None
+        self.stack[-1] = result
+        self.jump(self.delegation_ends)
+        return True
 
     def depth(self) -> int:
         return 0

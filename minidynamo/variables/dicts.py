@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +31,8 @@ class DictVariable(SetLike):
     __slots__ = ("items", "keys_guarded", "length_guarded", "resized", "version")
     mutable = True
     takes_operators = False
+    real_type: type = dict
+    in_order = False  # whether two of the kind are equal only if their keys come in the same order
 
     def __init__(
         self,
@@ -47,7 +48,15 @@ class DictVariable(SetLike):
         self.version = 0  # how often the trace added or removed keys
 
     def python_type(self) -> type:
-        return dict
+        return self.real_type
+
+    def like(self, items: dict[Key, VariableTracker], guards: Provenance) -> DictVariable:
+        """A new dict of the same kind, as `copy` and `|` make it."""
+        return DictVariable(items, guards=guards)
+
+    def missing(self, tx: Tracing, key: VariableTracker) -> VariableTracker:
+        """CPython: `__missing__`."""
+        tx.raises("subscript", KeyError, key)
 
     def is_python_proxy(self) -> bool:
         return True
@@ -96,9 +105,7 @@ class DictVariable(SetLike):
 
     def slot_getitem(self, tx: Tracing, key: VariableTracker) -> VariableTracker:
         value = self.look_up(tx, Key(tx, key))
-        if value is None:
-            tx.raises("subscript", KeyError, key)
-        return value
+        return self.missing(tx, key) if value is None else value
 
     def slot_setitem(self, tx: Tracing, key: VariableTracker, value: VariableTracker) -> None:
         self.put(tx, Key(tx, key), value)
@@ -135,11 +142,16 @@ class DictVariable(SetLike):
     def slot_binary(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
     ) -> VariableTracker | None:
-        """CPython: dict_or."""
-        if symbol.rstrip("=") != "|" or not all(type(side) is DictVariable for side in (left, right)):
+        """CPython: dict_or; kinds of dicts go by the left operand."""
+        if symbol.rstrip("=") != "|" or not all(isinstance(side, DictVariable) for side in (left, right)):
             return None
-        assert isinstance(left, DictVariable)
-        made = _copy(left, tx)
+        assert isinstance(left, DictVariable) and isinstance(right, DictVariable)
+        if self is right and left.real_type is dict and right.real_type is not dict:
+            kind = self  # CPython: `__ror__` of the subclass, which is asked first
+        else:
+            kind = left
+        left.all_keys(tx)
+        made = kind.like(dict(left.items), VariableTracker.propagate(left))
         made.call_method(tx, "update", [right], {})
         return made
 
@@ -212,11 +224,13 @@ def _items(self: DictVariable, tx: Tracing) -> VariableTracker:
 def equal(tx: Tracing, left: VariableTracker, right: VariableTracker) -> bool | None:
     """CPython: dict_equal; None where it does not follow from what is known."""
     left, right = left.realize(tx), right.realize(tx)
-    if not (type(left) is type(right) is DictVariable):
+    if not (isinstance(left, DictVariable) and isinstance(right, DictVariable)):
         known = known_values(tx, left, right)
         return None if known is None else bool(known[0] == known[1])
     assert isinstance(left, DictVariable) and isinstance(right, DictVariable)
     if left.slot_len(tx) != right.slot_len(tx):
+        return False
+    if left.in_order and right.in_order and left.all_keys(tx) != right.all_keys(tx):
         return False
     for key in left.all_keys(tx):
         other = right.look_up(tx, key)
@@ -228,7 +242,7 @@ def equal(tx: Tracing, left: VariableTracker, right: VariableTracker) -> bool | 
 
 def _copy(self: DictVariable, tx: Tracing) -> DictVariable:
     self.all_keys(tx)
-    return DictVariable(dict(self.items), guards=VariableTracker.propagate(self))
+    return self.like(dict(self.items), VariableTracker.propagate(self))
 
 
 def _pop(self: DictVariable, tx: Tracing, key: VariableTracker, *default: VariableTracker) -> VariableTracker:
@@ -275,7 +289,7 @@ def _popitem(self: DictVariable, tx: Tracing) -> VariableTracker:
         tx.raises("dict.popitem", KeyError, ConstantVariable("popitem(): dictionary is empty"))
     pair = TupleVariable([keys[-1].tracker, self.items[keys[-1]]])
     if self.source is not None:
-        tx.effect_call(dict.popitem, self)
+        tx.effect_call(self.real_type.popitem, self)  # type: ignore[attr-defined]
         self.resized = True
     self.version += 1
     del self.items[keys[-1]]
@@ -296,7 +310,7 @@ def _update(
 
 def _clear(self: DictVariable, tx: Tracing) -> VariableTracker:
     if self.source is not None:
-        tx.effect_call(dict.clear, self)
+        tx.effect_call(self.real_type.clear, self)  # type: ignore[attr-defined]
         self.resized = True
         self.all_keys(tx)
     self.version += 1
@@ -434,71 +448,26 @@ class DictViewVariable(SetLike):
         return E.Call(E.Attr(emit.value(self.owner), self.name))
 
 
-class OtherDictVariable(DictVariable):
-    """An OrderedDict or defaultdict from outside: reading it is reading a dict; what they do in ways of their own is left to plain
-    Python."""
-
-    __slots__ = ("tp",)
-
-    def __init__(self, items: dict[Key, VariableTracker], tp: type, source: Source) -> None:
-        super().__init__(items, source)
-        self.tp = tp
-
-    def python_type(self) -> type:
-        return self.tp
-
-    def is_python_proxy(self) -> bool:
-        return False
-
-    def as_python_proxy(self) -> Any:
-        raise TypeError(f"a value of type {self.type_name()}")
-
-    as_meta = as_python_proxy
-
-    def slot_getitem(self, tx: Tracing, key: VariableTracker) -> VariableTracker:
-        value = self.look_up(tx, Key(tx, key))
-        return self._opaque(tx, "subscript without such a key") if value is None else value
-
-    def put(self, tx: Tracing, key: Key, value: VariableTracker) -> None:
-        self._opaque(tx, "item assignment")
-
-    def slot_delitem(self, tx: Tracing, key: VariableTracker) -> None:
-        self._opaque(tx, "item deletion")
-
-    def slot_inplace(self, tx: Tracing, symbol: str, right: VariableTracker) -> VariableTracker | None:
-        self._opaque(tx, f"operator {symbol}")
-
-    def slot_binary(
-        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
-    ) -> VariableTracker | None:
-        self._opaque(tx, f"operator {symbol}")
-
-    def slot_compare(
-        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
-    ) -> VariableTracker | None:
-        self._opaque(tx, f"comparison {symbol}")
-
-    def call_method(
-        self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
-    ) -> VariableTracker:
-        if name not in ("get", "keys", "values", "items"):
-            self._opaque(tx, f"method {name}")
-        return super().call_method(tx, name, args, kwargs)
-
-
-@wraps(dict, OrderedDict, defaultdict)
+@wraps(dict)
 def wrap_dict(tx: Tracing, value: dict[Any, Any], source: Source) -> VariableTracker:
     """Only dicts whose keys can be named in a guard are followed."""
-    if not all(can_be_named(key) for key in value):
+    items = items_from(value, source)
+    if items is None:
         return wrap_opaque(tx, value, source)
+    made = DictVariable(items, source)
+    made.make_guards(tx, GuardBuilder.TYPE_MATCH)
+    return made
+
+
+def items_from(value: dict[Any, Any], source: Source) -> dict[Key, VariableTracker] | None:
+    """Lazy items of a real dict; None when one of its keys cannot be named."""
+    if not all(can_be_named(key) for key in value):
+        return None
     items: dict[Key, VariableTracker] = {}
     for index, (key, item) in enumerate(value.items()):
         tracker = constant_key(key) or LazyVariable(key, DictKeySource(source, index))
         items[Key.of(key, tracker)] = LazyVariable(item, item_source(source, as_key(key), value))
-    tp = type(value)
-    made = DictVariable(items, source) if tp is dict else OtherDictVariable(items, tp, source)
-    made.make_guards(tx, GuardBuilder.TYPE_MATCH)
-    return made
+    return items
 
 
 def from_names(tx: Tracing, items: dict[str, VariableTracker]) -> DictVariable:

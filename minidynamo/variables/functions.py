@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 from ..cache import OptimizedFunction
 from ..guards.builder import GuardBuilder
 from ..pycode import expr as E
-from ..reasons import CALL_ARGUMENTS, DISABLED_CALL
+from ..reasons import DISABLED_CALL, OPERATOR_FAILS
 from ..sources import AttrSource, DefaultSource, KwDefaultSource, Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .dicts import from_names
 from .lazy import LazyVariable
 from .opaque import wrap_opaque
 from .registry import wraps
-from .sequences import TupleVariable
+from .sequences import BUILTINS, TupleVariable
 
 
 class FunctionVariable(VariableTracker):
@@ -58,7 +58,7 @@ class FunctionVariable(VariableTracker):
         if code.co_flags & 0x04:
             bound[names[after]] = TupleVariable(list(extra))
         elif extra:
-            tx.unsupported(CALL_ARGUMENTS, name=self.name(), detail="too many positional arguments")
+            self._refuses(tx, "too many positional arguments")
         takes_any = bool(code.co_flags & 0x08)
         others: dict[str, VariableTracker] = {}
         for key, value in kwargs.items():
@@ -67,7 +67,7 @@ class FunctionVariable(VariableTracker):
             elif takes_any and (key not in bound or key in names[: code.co_posonlyargcount]):
                 others[key] = value
             else:
-                tx.unsupported(CALL_ARGUMENTS, name=self.name(), detail=f"keyword {key!r}")
+                self._refuses(tx, f"keyword {key!r}")
         if takes_any:
             bound[names[after + bool(code.co_flags & 0x04)]] = from_names(tx, others)
         for index, name in enumerate(names[:count]):
@@ -78,11 +78,15 @@ class FunctionVariable(VariableTracker):
                 self._fill(tx, bound, name, self.keyword_default(tx, name))
         return bound
 
+    def _refuses(self, tx: Tracing, detail: str) -> NoReturn:
+        """CPython refuses the call: plain Python raises its TypeError."""
+        tx.unsupported(OPERATOR_FAILS, name=f"the call of {self.name()} ({detail})", error="TypeError")
+
     def _fill(
         self, tx: Tracing, bound: dict[str, VariableTracker], name: str, value: VariableTracker | None
     ) -> None:
         if value is None:
-            tx.unsupported(CALL_ARGUMENTS, name=self.name(), detail=f"no value for {name!r}")
+            self._refuses(tx, f"no value for {name!r}")
         bound[name] = value
 
 
@@ -240,6 +244,9 @@ class BuiltinVariable(VariableTracker):
         return tx.call(self, args, kwargs)
 
 
+BUILTINS["sorted"] = BuiltinVariable(sorted, None)
+
+
 class TorchFunctionVariable(BuiltinVariable):
     """A torch function that a graph may call."""
 
@@ -345,6 +352,8 @@ def wrap_builtin(tx: Tracing, value: types.BuiltinFunctionType, source: Source) 
     if tx.torch_kind(value) is not None:
         made: VariableTracker = TorchFunctionVariable(value, source)
     elif value.__self__ is None or type(value.__self__) is types.ModuleType:
+        made = BuiltinVariable(value, source)
+    elif value is object.__new__ or value is BaseException.__new__:
         made = BuiltinVariable(value, source)
     else:
         return wrap_opaque(tx, value, source)

@@ -106,7 +106,8 @@ class NamedTupleVariable(TupleVariable):
             return tx.lazily(raw, self.class_source(tx, name))
         if name == "__class__":
             return self.class_variable(tx)
-        if type(raw) is types.FunctionType and tx.may_inline(raw):
+        generated = type(raw) is types.FunctionType and raw.__module__ == "collections"
+        if type(raw) is types.FunctionType and not generated and tx.may_inline(raw):
             return UserMethodVariable(tx.wrap(raw, self.class_source(tx, name)), self, name)
         if type(raw) is property and type(raw.fget) is types.FunctionType:
             getter = AttrSource(self.class_source(tx, name), "fget")

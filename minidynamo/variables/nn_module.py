@@ -89,9 +89,9 @@ class NNModuleVariable(UserObjectVariable):
                 return found
         tx.unsupported(OPERATOR_FAILS, name=f"attribute {name} of {self.type_name()}", error="AttributeError")
 
-    def lacks(self, tx: Tracing, name: str) -> bool:
-        if type_lookup(self.cls, "__getattr__") is not torch.nn.Module.__getattr__:
-            return super().lacks(tx, name)
+    def lacks(self, tx: Tracing, name: str, generic: bool = False) -> bool:
+        if generic or type_lookup(self.cls, "__getattr__") is not torch.nn.Module.__getattr__:
+            return super().lacks(tx, name, generic)
         raw = type_lookup(self.cls, name, MISSING)
         if name == "__class__" or self.own_attribute(tx, name) is not None or raw is not MISSING:
             return False

@@ -9,8 +9,7 @@ from ..reasons import EXCEPTION
 from ..sources import AttrSource, Source, TypeSource
 from ..static_access import is_subtype, static_attr, type_lookup
 from .base import Tracing, VariableTracker
-from .exceptions import TracebackVariable
-from .functions import BuiltinVariable
+from .exceptions import ExceptionVariable, TracebackVariable
 from .opaque import OpaqueVariable
 from .registry import wraps_if
 from .user_objects import UserObjectVariable
@@ -59,8 +58,9 @@ def exception_class(tx: Tracing, value: VariableTracker) -> type[BaseException]:
 def details(tx: Tracing, value: VariableTracker) -> list[VariableTracker]:
     """What `__exit__` is given for an exception: its class, itself, its traceback."""
     value, cls = value.realize(tx), exception_class(tx, value)
-    if value.source is None:
-        return [BuiltinVariable(cls, None), value, TracebackVariable()]
+    if isinstance(value, ExceptionVariable):
+        return [value.class_tracker, value, TracebackVariable()]
+    assert value.source is not None
     assert isinstance(value, OutsideExceptionVariable | UserObjectVariable)
     traceback = tx.lazily(
         static_attr(value.value, "__traceback__"), AttrSource(value.source, "__traceback__")

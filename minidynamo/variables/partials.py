@@ -14,6 +14,7 @@ from .dicts import DictVariable
 from .opaque import wrap_opaque
 from .registry import wraps
 from .sequences import TupleVariable
+from .user_objects import FROM_PARTS
 
 PARTS = ("func", "args", "keywords")
 PLACEHOLDER = getattr(
@@ -79,6 +80,9 @@ class PartialVariable(VariableTracker):
             E.Tuple((emit.value(self.func), *map(emit.value, self.args.children()))),
             emit.value(self.keywords),
         )
+
+
+FROM_PARTS["partial"] = PartialVariable
 
 
 @wraps(functools.partial)

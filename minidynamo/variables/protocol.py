@@ -7,6 +7,7 @@ from typing import Any
 from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS
 from ..static_access import is_subtype, type_lookup
 from .base import Tracing, VariableTracker
+from .classes import class_of
 from .constant import SINGLE, ConstantVariable
 from .functions import BoundMethodVariable
 from .opaque import NullVariable
@@ -122,6 +123,8 @@ def getattr_(tx: Tracing, owner: VariableTracker, name: str) -> VariableTracker:
     """CPython: PyObject_GetAttr. Methods of builtin containers stay bound until they are called."""
     owner = owner.realize(tx)
     static = type_lookup(owner.python_type(), name)
+    if name == "__class__" and static is vars(object)["__class__"] and known_type(owner) is not None:
+        return class_of(tx, owner)
     if type(static).__name__ == "method_descriptor" and not isinstance(owner, TensorVariable):
         if type(owner).call_method is not VariableTracker.call_method:
             return BoundMethodVariable(owner, name)

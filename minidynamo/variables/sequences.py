@@ -14,7 +14,7 @@ from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL
 from ..sources import ItemSource, Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import COMPARE, ConstantVariable, fold
-from .iterators import RangeIteratorVariable, SequenceIteratorVariable
+from .iterators import IteratorVariable, RangeIteratorVariable, SequenceIteratorVariable
 from .keys import is_plain
 from .lazy import LazyVariable
 from .opaque import wrap_opaque
@@ -23,6 +23,7 @@ from .registry import FROM_PYTHON, wraps
 NONE = ConstantVariable(None)
 
 
+BUILTINS: dict[str, VariableTracker] = {}  # "sorted": filled by the file of functions
 LONGEST = 10_000  # items of a sequence that `*` makes while tracing
 
 
@@ -202,7 +203,7 @@ class ListVariable(SequenceVariable):
     """A list. One made in the trace may be changed there; changing one that came from outside is a side effect."""
 
     __slots__ = ("changes_later",)
-    real_type = list
+    real_type: type = list
     mutable = True
 
     def __init__(
@@ -238,20 +239,39 @@ class ListVariable(SequenceVariable):
         self.items.clear()
 
     def slot_setitem(self, tx: Tracing, key: VariableTracker, value: VariableTracker) -> None:
-        index = self.position(key)
-        if index is None:
+        place = self.place(tx, key)
+        if place is None:
             VariableTracker.slot_setitem(self, tx, key, value)
+        elif type(place) is slice:
+            items = items_to_add(tx, "assignment to a slice", value)
+            try:
+                changed = list(self.items)
+                changed[place] = items
+            except ValueError as error:
+                tx.fails("assignment to a slice", error)
+            self.change(tx, list.__setitem__, key, TupleVariable(items))
+            self.items[:] = changed
         else:
             self.change(tx, list.__setitem__, key, value)
-            self.items[index] = value
+            self.items[place] = value
 
     def slot_delitem(self, tx: Tracing, key: VariableTracker) -> None:
-        index = self.position(key)
-        if index is None:
+        place = self.place(tx, key)
+        if place is None:
             VariableTracker.slot_delitem(self, tx, key)
         else:
             self.change(tx, list.__delitem__, key)
-            del self.items[index]
+            del self.items[place]
+
+    def place(self, tx: Tracing, key: VariableTracker) -> Any:
+        """The int or slice that `key` is; None when it is not known. A wrong index is the program's own error."""
+        if isinstance(key, SliceVariable):
+            return key.as_python_constant() if key.is_python_constant() else None
+        if key.is_python_constant() and type(key.as_python_constant()) in (int, bool):
+            if self.position(key) is None:
+                tx.raises("subscript", IndexError, ConstantVariable("list assignment index out of range"))
+            return self.position(key)
+        return None
 
     def slot_binary(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
@@ -270,6 +290,8 @@ class ListVariable(SequenceVariable):
     def call_method(
         self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
     ) -> VariableTracker:
+        if name == "sort" and not args:
+            return _sort(self, tx, kwargs)
         method = LIST_METHODS.get((name, len(args))) if not kwargs else None
         if method is None:
             return super().call_method(tx, name, args, kwargs)
@@ -282,12 +304,49 @@ def _append(self: ListVariable, tx: Tracing, item: VariableTracker) -> VariableT
     return NONE
 
 
-def _extend(self: ListVariable, tx: Tracing, other: VariableTracker) -> VariableTracker:
-    items = other.realize(tx).sequence_items(tx)
+def items_to_add(tx: Tracing, name: str, other: VariableTracker) -> list[VariableTracker]:
+    """The items of an iterable, read to its end before anything is changed."""
+    other = other.realize(tx)
+    items = other.sequence_items(tx)
+    if items is None and isinstance(other, IteratorVariable):
+        items = []
+        while (item := other.slot_next(tx)) is not None:
+            tx.trace.step()
+            items.append(item)
     if items is None:
-        tx.unsupported(UNSUPPORTED_CALL, name=f"list.extend of {other.type_name()}")
-    self.change(tx, list.extend, TupleVariable(list(items)))
+        tx.unsupported(UNSUPPORTED_CALL, name=f"{name} of {other.type_name()}")
+    return list(items)
+
+
+def _extend(self: ListVariable, tx: Tracing, other: VariableTracker) -> VariableTracker:
+    items = items_to_add(tx, "list.extend", other)
+    self.change(tx, list.extend, TupleVariable(items))
     self.items.extend(items)
+    return NONE
+
+
+def _sort(self: ListVariable, tx: Tracing, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    """CPython: list_sort_impl, which empties the list while it works."""
+    items = list(self.items)
+    self.items.clear()
+    made = tx.call(BUILTINS["sorted"], [ListVariable(items)], kwargs).realize(tx)
+    if self.items or not isinstance(made, ListVariable):
+        tx.unsupported(OPERATOR_FAILS, name="list.sort of a list that changes", error="ValueError")
+    everything = SliceVariable((NONE, NONE, NONE))
+    self.change(tx, list.__setitem__, everything, TupleVariable(list(made.items)))
+    self.items.extend(made.items)
+    return NONE
+
+
+def _remove(self: ListVariable, tx: Tracing, item: VariableTracker) -> VariableTracker:
+    known = known_values(tx, self, item)
+    if known is None:
+        tx.unsupported(UNSUPPORTED_CALL, name="list.remove of something that is not known")
+    if known[1] not in known[0]:
+        tx.raises("list.remove", ValueError, ConstantVariable("list.remove(x): x not in list"))
+    place = known[0].index(known[1])
+    self.change(tx, list.__delitem__, ConstantVariable(place))
+    del self.items[place]
     return NONE
 
 
@@ -301,7 +360,8 @@ def _index(tx: Tracing, name: str, index: VariableTracker) -> int:
 def _pop(self: ListVariable, tx: Tracing, *index: VariableTracker) -> VariableTracker:
     at = _index(tx, "list.pop", index[0]) if index else -1
     if not -len(self.items) <= at < len(self.items):
-        tx.unsupported(OPERATOR_FAILS, name="list.pop", error="IndexError")
+        message = "pop index out of range" if self.items else "pop from empty list"
+        tx.raises("list.pop", IndexError, ConstantVariable(message))
     self.change(tx, list.pop, ConstantVariable(at))
     return self.items.pop(at)
 
@@ -333,6 +393,7 @@ def _copy(self: ListVariable, tx: Tracing) -> VariableTracker:
 
 LIST_METHODS: dict[tuple[str, int], Callable[..., VariableTracker]] = {
     ("append", 1): _append,
+    ("remove", 1): _remove,
     ("extend", 1): _extend,
     ("insert", 2): _insert,
     ("pop", 0): _pop,

@@ -11,9 +11,9 @@ import torch
 from ..graph.meta import TensorMeta
 from ..guards.builder import GuardBuilder
 from ..pycode import expr as E
-from ..reasons import TENSOR_STATE, TENSOR_SUBCLASS, TENSOR_TRUTH
+from ..reasons import OPERATOR_FAILS, TENSOR_STATE, TENSOR_SUBCLASS, TENSOR_TRUTH
 from ..sources import Source
-from ..static_access import is_subtype
+from ..static_access import has_static_attr, is_subtype, type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import BINARY, COMPARE, INPLACE, UNARY, ConstantVariable
 from .registry import wraps, wraps_if
@@ -95,7 +95,13 @@ class TensorVariable(VariableTracker):
             return TensorMethodVariable(self, name)
         if kind in ("meta", "graph"):
             return tx.tensor_op(getattr, [self, ConstantVariable(name)], {})
+        if type_lookup(self.python_type(), name) is None and not self.has_own(tx, name):
+            tx.unsupported(OPERATOR_FAILS, name=f"Tensor.{name}", error="AttributeError")
         tx.unsupported(TENSOR_STATE, name=f"Tensor.{name}")
+
+    def has_own(self, tx: Tracing, name: str) -> bool:
+        """Whether the object has an attribute that its type has not: one that somebody stored there."""
+        return self.source is not None and has_static_attr(tx.graph.inputs[self.proxy.node].example, name)
 
     def call_method(
         self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]

@@ -4,23 +4,26 @@ inlined. Nothing of the user's runs while tracing."""
 from __future__ import annotations
 
 import enum
+import functools
 import types
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
 
 from ..guards.builder import GuardBuilder
-from ..guards.guard import make_guard
+from ..guards.guard import ById, make_guard
 from ..pycode import expr as E
 from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS, STORE
 from ..sources import AttrSource, Source, TypeSource
 from ..static_access import instance_dict, is_subtype, type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import ConstantVariable
-from .exceptions import ObservedException
+from .raising import ObservedException
 from .registry import wraps_if
 
 MISSING = object()
+HEAP_TYPE = 0x200
 SLOT = (types.MemberDescriptorType,)
 FORWARD = {
     "+": "__add__",
@@ -39,12 +42,19 @@ FORWARD = {
 }
 COMPARE = {"<": "__lt__", "<=": "__le__", "==": "__eq__", "!=": "__ne__", ">": "__gt__", ">=": "__ge__"}
 SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+FROM_PARTS: dict[str, Callable[..., VariableTracker]] = {}  # "partial": filled by the file of partials
 UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
 
 
 def has_plain_attributes(cls: type) -> bool:
     """Reading attributes of instances runs no code but descriptors and `__getattr__`."""
-    return type_lookup(cls, "__getattribute__") is object.__getattribute__
+    return is_usual(cls, "__getattribute__")
+
+
+def is_usual(cls: type, name: str) -> bool:
+    """Whether attribute access goes by object's own algorithm; exceptions have names of their own for it."""
+    found = type_lookup(cls, name)
+    return found is vars(object)[name] or found is vars(BaseException)[name]
 
 
 class UserObject(VariableTracker):
@@ -88,14 +98,14 @@ class UserObject(VariableTracker):
             return self.call_special(tx, "__getattr__", [ConstantVariable(name)])
         tx.unsupported(OPERATOR_FAILS, name=f"attribute {name} of {self.type_name()}", error="AttributeError")
 
-    def lacks(self, tx: Tracing, name: str) -> bool:
-        """Whether `getattr` finds nothing; guarded when it does not."""
+    def lacks(self, tx: Tracing, name: str, generic: bool = False) -> bool:
+        """Whether `getattr` finds nothing; guarded when it does not. generic: `__getattr__` of the class is not asked."""
         if name == "__class__" or self.own_attribute(tx, name) is not None:
             return False
         raw = type_lookup(self.cls, name, MISSING)
         if raw is not MISSING and not isinstance(raw, SLOT):
             return False
-        if type_lookup(self.cls, "__getattr__") is not None:
+        if not generic and type_lookup(self.cls, "__getattr__") is not None:
             self.refuse(tx, f"test for attribute {name}")
         self.guard_presence(tx, name)
         return True
@@ -117,7 +127,49 @@ class UserObject(VariableTracker):
             return UserMethodVariable(tx.wrap(raw.__func__, source), self.class_variable(tx), name)
         if type_lookup(kind, "__get__", None) is None:
             return tx.lazily(raw, self.class_source(tx, name))
-        self.refuse(tx, f"descriptor {name}")
+        if kind is functools.cached_property:
+            return self.read_cached(tx, name, raw)
+        if kind is functools.partialmethod and type(raw.func) is types.FunctionType:
+            return self.read_partial(tx, name, raw)
+        return self.call_descriptor(tx, "__get__", name, raw, self, self.class_variable(tx))
+
+    def read_cached(self, tx: Tracing, name: str, raw: Any) -> VariableTracker:
+        """CPython: functools.cached_property.__get__, which was not called before: the value goes into the instance."""
+        attribute = raw.attrname
+        if type(attribute) is not str or type(raw.func) is not types.FunctionType:
+            self.refuse(tx, f"cached property {name}")
+        whole = self.raw_source(tx, name)
+        tx.wrap(attribute, AttrSource(whole, "attrname"))
+        value = tx.call(tx.wrap(raw.func, AttrSource(whole, "func")), [self], {})
+        if self.own_attribute(tx, attribute) is not None:  # its function stored there
+            self.refuse(tx, f"cached property {name}")
+        self.store(tx, attribute, value)
+        return value
+
+    def read_partial(self, tx: Tracing, name: str, raw: Any) -> VariableTracker:
+        """CPython: functools.partialmethod.__get__ of a function: a partial of the bound method."""
+        whole = self.raw_source(tx, name)
+        parts = [
+            tx.wrap(getattr(raw, part), AttrSource(whole, part)) for part in ("func", "args", "keywords")
+        ]
+        bound = UserMethodVariable(parts[0], self, name, None, made_anew=True)
+        return FROM_PARTS["partial"](bound, *parts[1:])
+
+    def call_descriptor(
+        self, tx: Tracing, method: str, name: str, raw: Any, *args: VariableTracker
+    ) -> VariableTracker:
+        """A method of a descriptor object of the user's. CPython: slot_tp_descr_get and its like."""
+        kind = type(raw)
+        fn = type_lookup(kind, method)
+        if type(fn) is not types.FunctionType or not kind.__flags__ & HEAP_TYPE:
+            self.refuse(tx, f"descriptor {name}")
+        whole = self.raw_source(tx, name)
+        descriptor = tx.wrap(raw, whole)
+        return tx.call(tx.wrap(fn, AttrSource(TypeSource(whole), method)), [descriptor, *args], {})
+
+    def raw_source(self, tx: Tracing, name: str) -> Source:
+        """A source of the descriptor itself, for loading it again too."""
+        return AttrSource(self.type_source(tx), name, raw=True)
 
     def guard_presence(self, tx: Tracing, name: str) -> None:
         """Guard that the instance or its class has the attribute, or that neither has, as it is now."""
@@ -137,12 +189,15 @@ class UserObject(VariableTracker):
         raise NotImplementedError
 
     def setattr(self, tx: Tracing, name: str, value: VariableTracker) -> None:
-        """CPython: PyObject_GenericSetAttr. A class with `__setattr__` of its own is left to plain Python."""
-        if type_lookup(self.cls, "__setattr__") is not object.__setattr__:
+        """CPython: PyObject_SetAttr."""
+        if is_usual(self.cls, "__setattr__"):
+            self.generic_setattr(tx, name, value)
+        elif type(type_lookup(self.cls, "__setattr__")) is types.FunctionType:
+            self.call_special(tx, "__setattr__", [ConstantVariable(name), value])
+        else:
             tx.unsupported(
                 STORE, operation="attribute assignment", what=f"a {self.type_name()} with __setattr__"
             )
-        self.generic_setattr(tx, name, value)
 
     def generic_setattr(self, tx: Tracing, name: str, value: VariableTracker) -> None:
         """CPython: PyObject_GenericSetAttr itself."""
@@ -153,17 +208,31 @@ class UserObject(VariableTracker):
                 self.refuse(tx, f"property {name}")
             tx.call(tx.wrap(raw.fset, AttrSource(self.class_source(tx, name), "fset")), [self, value], {})
         elif raw is not MISSING and is_data_descriptor(raw) and not isinstance(raw, SLOT):
-            self.refuse(tx, f"descriptor {name}")
+            self.call_descriptor(tx, "__set__", name, raw, self, value)
         else:
             self.store(tx, name, value)
 
     def delattr(self, tx: Tracing, name: str) -> None:
+        """CPython: PyObject_SetAttr without a value."""
+        if is_usual(self.cls, "__delattr__"):
+            self.generic_delattr(tx, name)
+        elif type(type_lookup(self.cls, "__delattr__")) is types.FunctionType:
+            self.call_special(tx, "__delattr__", [ConstantVariable(name)])
+        else:
+            self.refuse(tx, f"deletion of attribute {name}")
+
+    def generic_delattr(self, tx: Tracing, name: str) -> None:
         """CPython: PyObject_GenericSetAttr without a value."""
         raw = type_lookup(self.cls, name, MISSING)
-        plain = type_lookup(self.cls, "__delattr__") is object.__delattr__
-        if not plain or raw is not MISSING and is_data_descriptor(raw) and not isinstance(raw, SLOT):
-            self.refuse(tx, f"deletion of attribute {name}")
         self.guard_storing(tx, name, raw, "__delattr__")
+        if type(raw) is property:
+            if type(raw.fdel) is not types.FunctionType:
+                self.refuse(tx, f"deletion of property {name}")
+            tx.call(tx.wrap(raw.fdel, AttrSource(self.class_source(tx, name), "fdel")), [self], {})
+            return
+        if raw is not MISSING and is_data_descriptor(raw) and not isinstance(raw, SLOT):
+            self.call_descriptor(tx, "__delete__", name, raw, self)
+            return
         if self.own_attribute(tx, name) is None:
             tx.unsupported(
                 OPERATOR_FAILS, name=f"attribute {name} of {self.type_name()}", error="AttributeError"
@@ -195,6 +264,11 @@ class UserObject(VariableTracker):
         return tx.trace.identity_of(self)
 
     # --- special methods: looked up on the type ----------------------------------------------------------------------------
+    def guard_bases(self, tx: Tracing, base: type) -> None:
+        """Guard that its class is derived from `base`, or that it is not, as it is now."""
+        if self.cls is not base and self.cls.__flags__ & HEAP_TYPE:
+            tx.install(make_guard(self.type_source(tx), GuardBuilder.SUBCLASS, ById(base)))
+
     def special(self, tx: Tracing, name: str) -> VariableTracker | None:
         """The function that the class defines as a special method; None when it has none; refused when it is no function."""
         raw = type_lookup(self.cls, name, None)
@@ -241,8 +315,13 @@ class UserObject(VariableTracker):
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
     ) -> VariableTracker | None:
         name, other = (COMPARE[symbol], right) if left is self else (COMPARE[SWAPPED[symbol]], left)
-        if name == "__ne__" and self.special(tx, name) is None and self.special(tx, "__eq__") is not None:
-            self.refuse(tx, "operator !=")
+        if name == "__ne__" and type_lookup(self.cls, name) is vars(object)[name]:
+            self.special(tx, name)  # CPython: object_richcompare: the opposite of what `__eq__` says
+            equal = self.attempt(tx, "__eq__", other)
+            if equal is None:
+                return None
+            verdict = equal.slot_truth(tx)
+            return ConstantVariable(not verdict, guards=VariableTracker.propagate(left, right))
         return self.attempt(tx, name, other)
 
     def slot_unary(self, tx: Tracing, symbol: str) -> VariableTracker:
@@ -362,11 +441,17 @@ class UserObjectVariable(UserObject):
         return tx.wrap(self.cls, TypeSource(self.source))
 
     def store(self, tx: Tracing, name: str, value: VariableTracker) -> None:
-        tx.effect("STORE_ATTR", name, value, self)
+        if is_usual(self.cls, "__setattr__"):
+            tx.effect("STORE_ATTR", name, value, self)
+        else:  # the class's own method has run in the trace
+            tx.effect_call(object.__setattr__, self, ConstantVariable(name), value)
         self.stored[name] = value
 
     def remove(self, tx: Tracing, name: str) -> None:
-        tx.effect("DELETE_ATTR", name, self)
+        if is_usual(self.cls, "__delattr__"):
+            tx.effect("DELETE_ATTR", name, self)
+        else:
+            tx.effect_call(object.__delattr__, self, ConstantVariable(name))
         self.stored[name] = None
 
     def forget(self) -> None:
@@ -432,7 +517,7 @@ class UserMethodVariable(VariableTracker):
     """A function bound to an instance or class. Rebuilt as `looked_up_on.name`; as a new method where the instance had something of
     that name when the frame began."""
 
-    __slots__ = ("fn", "owner", "name", "looked_up_on")
+    __slots__ = ("fn", "owner", "name", "looked_up_on", "made_anew")
 
     def __init__(
         self,
@@ -440,8 +525,10 @@ class UserMethodVariable(VariableTracker):
         owner: VariableTracker,
         name: str,
         looked_up_on: VariableTracker | None = None,
+        made_anew: bool = False,
     ) -> None:
         super().__init__(None, VariableTracker.propagate(fn, owner))
+        self.made_anew = made_anew
         self.fn = fn
         self.owner = owner
         self.name = name
@@ -452,7 +539,8 @@ class UserMethodVariable(VariableTracker):
 
     def is_hidden(self) -> bool:
         """Whether the attribute cannot be loaded again before the trace's effects are replayed."""
-        return isinstance(self.looked_up_on, UserObjectVariable) and self.name in self.looked_up_on.stored
+        hidden = isinstance(self.looked_up_on, UserObjectVariable) and self.name in self.looked_up_on.stored
+        return hidden or self.made_anew
 
     def children(self) -> tuple[VariableTracker, ...]:
         return (self.fn, self.owner) if self.is_hidden() else (self.looked_up_on,)

@@ -37,7 +37,7 @@ PROGRAMS = {
     "unhandled": ("y = x + 1\n raise ValueError('out')", 1),
     "unhandled in a call": ("def g():\n  raise ValueError('out')\n y = x + 1\n g()", 1),
     "unhandled assertion": ("y = x + 1\n assert y.dim() == 9, 'dims'", 1),
-    "exception returned": ("x = x + 1\n try:\n  raise KeyError(1)\n except KeyError as e:\n  kept = e\n x = x + 1\n return type(kept).__name__, kept.__traceback__ is None", 1),
+    "exception returned": ("x = x + 1\n try:\n  raise KeyError(1)\n except KeyError as e:\n  kept = e\n x = x + 1\n return type(kept).__name__, kept.__traceback__ is None", 0),
     "break in try": ("y = x + 1\n try:\n  print('in')\n  y = y * 2\n finally:\n  log.append('f')\n return y", 1),
     "break in except": ("y = x + 1\n try:\n  raise KeyError\n except KeyError:\n  print('in')\n return y * 2", 1),
     "break in with": ("y = x + 1\n with Manager(log):\n  print('in')\n  y = y * 2\n return y", 1),
@@ -50,7 +50,7 @@ PROGRAMS = {
     "nested finally order": ("try:\n  try:\n   raise KeyError\n  finally:\n   log.append(1)\n except KeyError:\n  log.append(2)\n finally:\n  log.append(3)\n return x + 1", 0),
     "exception group of tuples": ("E = (KeyError, IndexError)\n try:\n  raise IndexError\n except E:\n  x = x + 3\n return x + 1", 0),
     "user exception": ("try:\n  raise Mine(2)\n except Mine as e:\n  x = x + e.args[0]\n return x + 1", 0),
-    "user exception with init": ("y = x + 1\n try:\n  raise Own(2)\n except Own as e:\n  y = y + e.n\n return y + 1", 1),
+    "user exception with init": ("y = x + 1\n try:\n  raise Own(2)\n except Own as e:\n  y = y + e.n\n return y + 1", 0),
 }  # fmt: skip
 CLASSES = """
 class Mine(ValueError): pass

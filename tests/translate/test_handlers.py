@@ -29,6 +29,7 @@ ROWS: dict[str, str] = {
     "CALL_FUNCTION_EX": "return twice(*[x], **{'by': n})",
     "CALL_KW": "return twice(x, by=n)",
     "CHECK_EXC_MATCH": "try:\n  raise KeyError\n except KeyError:\n  return x + 1",
+    "CLEANUP_THROW": "g = delegate(x)\n y = next(g)\n try:\n  g.throw(KeyError)\n except StopIteration as e:\n  return y + e.value",
     "COMPARE_OP": "return x < n, n == 3",
     "CONTAINS_OP": "return x + 1, n in (1, 3), n not in [3]",
     "CONVERT_VALUE": "return x + 1, f'{n!r}'",
@@ -39,11 +40,13 @@ ROWS: dict[str, str] = {
     "DELETE_SUBSCR": "l = [x, n]\n del l[1]\n return l[0] + len(l)",
     "DICT_MERGE": "return twice(x, **{'by': n})",
     "DICT_UPDATE": "d = {**{'a': x}, 'b': n}\n return d['a'] * d['b']",
+    "END_SEND": "return list(delegate(x + 1))",
     "FORMAT_SIMPLE": "return x + 1, f'{n}'",
     "FORMAT_WITH_SPEC": "return x + 1, f'{n:03}'",
     "FOR_ITER": "for i in range(n):\n  x = x + i\n return x",
     "GET_ITER": "for i in (1, 2):\n  x = x + i\n return x",
     "GET_LEN": "match (n, n):\n  case (a, b):\n   return x + a",
+    "GET_YIELD_FROM_ITER": "return list(delegate(x + 1))",
     "IMPORT_FROM": "from math import pi\n return x * pi",
     "IMPORT_NAME": "import math\n return x * math.pi",
     "IS_OP": "return x + 1, x is None, n is not None",
@@ -62,6 +65,8 @@ ROWS: dict[str, str] = {
     "MAKE_CELL": "def g():\n  return x + n\n return g()",
     "MAKE_FUNCTION": "g = lambda v: v + 1\n return g(x)",
     "MAP_ADD": "d = {i: x + i for i in range(2)}\n return d[1]",
+    "MATCH_CLASS": "match n:\n  case str():\n   return x\n  case int(k):\n   return x + k",
+    "MATCH_KEYS": "match {'a': n}:\n  case {'b': k}:\n   return x\n  case {'a': k}:\n   return x + k",
     "MATCH_MAPPING": "match {'a': n}:\n  case [a]:\n   return x\n  case {}:\n   return x + 1",
     "MATCH_SEQUENCE": "match (n, n):\n  case (a, b):\n   return x + b",
     "POP_EXCEPT": "try:\n  raise KeyError\n except KeyError:\n  x = x + 1\n return x * 2",
@@ -76,6 +81,7 @@ ROWS: dict[str, str] = {
     "RERAISE": "try:\n  try:\n   raise KeyError\n  finally:\n   x = x + 1\n except KeyError:\n  return x * 2",
     "RETURN_GENERATOR": "return list(count(x, 2))",
     "RETURN_VALUE": "return x + 1",
+    "SEND": "return list(delegate(x + 1))",
     "SET_ADD": "s = {i % 2 for i in range(n)}\n return x + len(s)",
     "SET_FUNCTION_ATTRIBUTE": "def g(v, w=n):\n  return v + w\n return g(x)",
     "SET_UPDATE": "s = {n, *(4, 5)}\n return x + len(s)",
@@ -110,6 +116,16 @@ def twice(v, by=2):
 def count(v, n):
     for i in range(n):
         yield v + i
+
+def caught(v):
+    try:
+        yield v
+    except KeyError:
+        v = v * 2
+    return v
+
+def delegate(v):
+    return (yield from caught(v))
 
 """
 

@@ -105,6 +105,9 @@ SAMPLES = [
     Sample("exception", "OSError(2, 'a')", "v.args[1], v.errno", "setattr(V, 'errno', 3)"),
     Sample("user object", "A()", "v.k, v.n", "setattr(V, 'k', 2)", "class A:\n    n = 7\n    k = 1"),
     Sample("enum member", "M.A", "v is M.A, v.value", other("M.B"), "import enum\nM = enum.Enum('M', 'A B')"),
+    Sample(
+        "deque", "deque([1, 2], 3)", "v[0], len(v), v.maxlen", "V.append(5)", "from collections import deque",
+    ),
     Sample("class", "A", "v.k, v().k", "setattr(V, 'k', 2)", "class A:\n    k = 1"),
     Sample(
         "named tuple", "P(1, 2)", "v.x + v[1], v == (1, 2)", other("P(1, 3)"),

@@ -2,50 +2,74 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from ...pycode.instruction import Instruction
-from ...reasons import EXCEPTION
+from ...reasons import EXCEPTION, OPERATOR_FAILS
+from ...rules import dispatch
+from ...static_access import is_subtype
 from ...variables.base import VariableTracker
 from ...variables.constant import ConstantVariable
-from ...variables.exceptions import CallersExceptionVariable, ExceptionVariable, ObservedException, follows
+from ...variables.exceptions import (
+    CallersExceptionVariable,
+    ExceptionVariable,
+    follows,
+    raised_again,
+    set_cause,
+)
 from ...variables.functions import BuiltinVariable
 from ...variables.outside_exceptions import details, exception_class
+from ...variables.raising import ObservedException
 from ...variables.sequences import TupleVariable
+from ...variables.user_objects import UserObject
 from .calls import callable_and_arguments
 from .table import handles
 
+NONE = ConstantVariable(None)
 CALLERS = CallersExceptionVariable()
 
 
-def raised(tx: Any, value: VariableTracker) -> ObservedException:
-    """What `raise value` does: a class is instantiated."""
+def instance_of(tx: Any, value: VariableTracker) -> VariableTracker:
+    """What `raise value` raises: a class is called."""
     value = value.realize(tx)
     if isinstance(value, BuiltinVariable) and follows(value.fn):
-        value = ExceptionVariable(value.fn, [])
-    if not isinstance(value, ExceptionVariable):
-        tx.unsupported(EXCEPTION)
-    return passed_on(tx, value)
+        value = dispatch.call(tx, value, [], {}).realize(tx)
+    return value
+
+
+def not_followed(tx: Any, value: VariableTracker) -> NoReturn:
+    """It is raised; where no handler of the captured part may see it, the caller gets it."""
+    if not tx.covered():
+        tx.unsupported(OPERATOR_FAILS, name="the program", error=f"an exception ({value.type_name()})")
+    raise tx.unsupported(EXCEPTION)
 
 
 def passed_on(tx: Any, value: VariableTracker) -> ObservedException:
     """What raising again does, where that adds nothing to the traceback."""
     value = value.realize(tx)
-    exception_class(tx, value)
-    if isinstance(value, ExceptionVariable) and value.raised_at is None:
-        value.raised_at = tx.trace.root_index
-    return ObservedException(value)
+    if not is_subtype(value.python_type(), BaseException):
+        not_followed(tx, value)
+    return raised_again(tx, value)
 
 
 @handles("RAISE_VARARGS")
 def raise_varargs(tx: Any, inst: Instruction) -> None:
-    """`raise`, `raise e`, `raise e from cause`. The cause matters only to who looks at the exception: that breaks the graph."""
+    """CPython: do_raise. `raise`, `raise e`, `raise e from cause`."""
     values = tx.popn(inst.arg)
-    if values:
-        raise raised(tx, values[0])
-    if not tx.handled:
-        tx.unsupported(EXCEPTION)
-    raise passed_on(tx, tx.handled[-1])
+    if not values:
+        again = tx.handled_exception()
+        if again is None:
+            not_followed(tx, NONE)
+        raise passed_on(tx, again)
+    exception = instance_of(tx, values[0])
+    if not isinstance(exception, ExceptionVariable):
+        not_followed(tx, exception)
+    if len(values) == 2:
+        cause = instance_of(tx, values[1])
+        if not isinstance(cause, ExceptionVariable) and cause.python_type() is not type(None):
+            not_followed(tx, exception)
+        set_cause(exception, tx, cause)
+    raise exception.raised(tx, tx.handled_exception())
 
 
 @handles("RERAISE")
@@ -78,6 +102,10 @@ def check_exc_match(tx: Any, inst: Instruction) -> None:
     if len(found) < len(wanted):
         tx.unsupported(EXCEPTION)
     mro = type.__dict__["__mro__"].__get__(raised_class)
+    exception = tx.stack[-1].realize(tx)
+    if isinstance(exception, UserObject):
+        for each in found:
+            exception.guard_bases(tx, each.fn)
     tx.push(ConstantVariable(any(c.fn in mro for c in found), guards=VariableTracker.propagate(*found)))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...pycode.instruction import Instruction
 from ...reasons import TENSOR_TRUTH, UNSUPPORTED_CALL
-from ...variables import protocol
+from ...variables import protocol, text
 from ...variables.base import VariableTracker
 from ...variables.constant import ConstantVariable, fold
 from ...variables.tensor import TensorVariable
@@ -79,18 +79,18 @@ def delete_subscr(tx: Any, inst: Instruction) -> None:
 @handles("CONVERT_VALUE")
 def convert_value(tx: Any, inst: Instruction) -> None:
     convert = (str, str, repr, ascii)[inst.arg]
-    tx.push(fold(tx, "f-string", convert, constant_only(tx, tx.pop())))
+    tx.push(text.text_of(tx, tx.pop(), convert))
 
 
 @handles("FORMAT_SIMPLE")
 def format_simple(tx: Any, inst: Instruction) -> None:
-    tx.push(fold(tx, "f-string", format, constant_only(tx, tx.pop())))
+    tx.push(text.formatted(tx, tx.pop(), ConstantVariable("")))
 
 
 @handles("FORMAT_WITH_SPEC")
 def format_with_spec(tx: Any, inst: Instruction) -> None:
-    value, spec = (constant_only(tx, v) for v in tx.popn(2))
-    tx.push(fold(tx, "f-string", format, value, spec))
+    value, spec = tx.popn(2)
+    tx.push(text.formatted(tx, value, spec))
 
 
 @handles("BUILD_STRING")

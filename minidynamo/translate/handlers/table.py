@@ -18,7 +18,6 @@ NOT_CAPTURED: dict[str, Reason] = {
         (
             *("DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME", "DELETE_NAME", "DELETE_DEREF", "LOAD_LOCALS"),
             *("LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_BUILD_CLASS", "LOAD_SUPER_ATTR"),
-            *("MATCH_CLASS", "MATCH_KEYS"),
             *(
                 "CALL_INTRINSIC_1",
                 "CALL_INTRINSIC_2",
@@ -26,15 +25,13 @@ NOT_CAPTURED: dict[str, Reason] = {
                 "BUILD_TEMPLATE",
                 "BUILD_INTERPOLATION",
             ),
-            *("SEND", "GET_YIELD_FROM_ITER", "GET_AWAITABLE", "GET_AITER"),
-            *(
-                "GET_ANEXT",
-                "END_ASYNC_FOR",
-                "BEFORE_ASYNC_WITH",
-                "CLEANUP_THROW",
-                "END_SEND",
-                "ASYNC_GEN_WRAP",
-            ),
+        ),
+        MISSING_OPCODE,
+    ),
+    **dict.fromkeys(
+        (
+            *("GET_AWAITABLE", "GET_AITER", "GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH"),
+            "ASYNC_GEN_WRAP",
         ),
         MISSING_OPCODE,
     ),

@@ -28,6 +28,7 @@ from .cache import (
 )
 from .cache import cache_entries as _entries_of_code
 from .debug.frames import code_of, compiled_frames
+from .markers import leave_out
 from .optimized_module import OptimizedModule
 from .reasons import SKIP_GENERATOR, SKIP_LIBRARY, unsupported_error, why
 from .recording import session
@@ -235,10 +236,11 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 
 def mark_skipped(fn: Any) -> None:
-    """The frame of `fn` itself is never compiled; what it calls still may be."""
+    """The frame of `fn` itself is never compiled, nor traced as part of its caller; what it calls still may be."""
     from .cache import SKIP, mark_code
 
     mark_code(code_of(fn), SKIP)
+    leave_out(code_of(fn))
 
 
 def reset() -> None:

@@ -287,6 +287,12 @@ IMPORT = _row(
     "import of {name}, which is not imported yet or is looked up in a way of its own",
     "import it at the top of the module",
 )
+CLASS_BODY = _row(
+    "CLASS_BODY",
+    "MD248",
+    "a class is made here",
+    "define the class outside of the captured function",
+)
 CONTEXT_STATE = _row(
     "CONTEXT_STATE",
     "MD247",

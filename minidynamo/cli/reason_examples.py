@@ -175,6 +175,22 @@ def f(x):
         y = None
 """
     ),
+    "CLASS_BODY": Example(
+        """\
+def f(x):
+    y = x + 1
+    class Scale:
+        by = 2
+    return y * Scale.by
+""",
+        instead="""\
+class Scale:
+    by = 2
+def f(x):
+    y = x + 1
+    return y * Scale.by
+""",
+    ),
     "SKIP_FIRST": Example(
         """\
 def f(x):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import types
 from typing import Any
@@ -10,7 +11,7 @@ import torch
 
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
-from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL
+from ..reasons import CLASS_BODY, OPERATOR_FAILS, UNSUPPORTED_CALL
 from ..sources import AttrSource, ItemSource, TypeSource
 from ..static_access import is_subtype, type_lookup
 from ..variables import sets, text
@@ -209,6 +210,11 @@ def _partial(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> Var
         before, named = fn.parts(tx)
         fn, bound, kwargs = fn.func, [*before, *bound], {**named, **kwargs}
     return PartialVariable(fn, TupleVariable(bound), from_names(tx, kwargs))
+
+
+@rule(builtins.__build_class__)
+def _build_class(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    tx.unsupported(CLASS_BODY)
 
 
 @rule(types.MethodType)

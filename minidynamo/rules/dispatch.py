@@ -19,6 +19,7 @@ from . import (  # noqa: F401 - iteration, nn_modules fill RULES
     classes,
     collections_,
     control,
+    copying,
     getters,
     grad_mode,
     iteration,

@@ -151,6 +151,16 @@ class ConstantVariable(VariableTracker):
         self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
     ) -> VariableTracker:
         method = getattr(type(self.value), name, None)
+        args = [a.realize(tx) for a in args]
+        kwargs = {name: a.realize(tx) for name, a in kwargs.items()}
+        if name == "join" and len(args) == 1 and not args[0].is_python_constant():
+            items = args[0].sequence_items(tx)
+            if items is None and not isinstance(args[0], ConstantVariable):
+                items, iterator = [], args[0].slot_iter(tx)
+                while (item := iterator.slot_next(tx)) is not None:
+                    tx.trace.step()
+                    items.append(item)
+            args = args if items is None else [FROM_PYTHON[tuple]([item.realize(tx) for item in items])]
         if method is None or not all(a.is_python_constant() for a in (*args, *kwargs.values())):
             tx.unsupported(UNSUPPORTED_CALL, name=f"{self.type_name()}.{name}")
         values = {k: v.as_python_constant() for k, v in kwargs.items()}

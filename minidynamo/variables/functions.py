@@ -7,11 +7,14 @@ from typing import Any, NoReturn
 
 from ..cache import OptimizedFunction
 from ..guards.builder import GuardBuilder
+from ..markers import is_left_out
 from ..pycode import expr as E
 from ..reasons import DISABLED_CALL, OPERATOR_FAILS
 from ..sources import AttrSource, DefaultSource, KwDefaultSource, Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
-from .dicts import from_names
+from .constant import ConstantVariable
+from .dicts import DictVariable, from_names
+from .keys import Key
 from .lazy import LazyVariable
 from .opaque import wrap_opaque
 from .registry import wraps
@@ -174,7 +177,7 @@ class InnerFunctionVariable(FunctionVariable):
     """A function made in the trace (lambda, comprehension, def). Rebuilt by MAKE_FUNCTION over rebuilt cells; only one whose
     globals are the frame's own can be."""
 
-    __slots__ = ("function_code", "globals_of", "defaults", "cells", "annotations")
+    __slots__ = ("function_code", "globals_of", "defaults", "cells", "annotations", "keyword_defaults")
     mutable = True
 
     def __init__(self, code: types.CodeType, globals_of: Any) -> None:
@@ -184,15 +187,18 @@ class InnerFunctionVariable(FunctionVariable):
         self.defaults: list[VariableTracker] = []
         self.cells: list[CellVariable] = []
         self.annotations: VariableTracker | None = None  # a tuple of names and values in turn
+        self.keyword_defaults: DictVariable | None = None
 
     def children(self) -> tuple[VariableTracker, ...]:
-        return (*self.defaults, *self.cells, *(() if self.annotations is None else (self.annotations,)))
+        others = (self.annotations, self.keyword_defaults)
+        return (*self.defaults, *self.cells, *(each for each in others if each is not None))
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         emit.require_own_globals(self.globals_of, self.name())
         return E.Function(
             E.Const(self.function_code),
             defaults=E.Tuple(tuple(emit.value(d) for d in self.defaults)) if self.defaults else None,
+            kwdefaults=emit.value(self.keyword_defaults) if self.keyword_defaults is not None else None,
             annotations=emit.value(self.annotations) if self.annotations is not None else None,
             closure=E.Tuple(tuple(emit.value(c) for c in self.cells)) if self.cells else None,
         )
@@ -205,7 +211,9 @@ class InnerFunctionVariable(FunctionVariable):
         return self.defaults[at] if at >= 0 else None
 
     def keyword_default(self, tx: Tracing, name: str) -> VariableTracker | None:
-        return None
+        if self.keyword_defaults is None:
+            return None
+        return self.keyword_defaults.look_up(tx, Key(tx, ConstantVariable(name)))
 
     def slot_truth(self, tx: Tracing) -> bool:
         return True
@@ -334,7 +342,10 @@ def wrap_function(tx: Tracing, value: types.FunctionType, source: Source) -> Var
     """A torch function written in Python is one node, guarded by identity; a user's is inlined, guarded by its code
     (decision 8); what may not be inlined is known by identity only, so that a break can name it."""
     made: VariableTracker
-    if tx.torch_kind(value) is not None:
+    if is_left_out(value.__code__):
+        made = DisabledVariable(value, source)
+        made.make_guards(tx, GuardBuilder.ID_MATCH)
+    elif tx.torch_kind(value) is not None:
         made = TorchFunctionVariable(value, source)
         made.make_guards(tx, GuardBuilder.ID_MATCH)
     elif tx.may_inline(value):

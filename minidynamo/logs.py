@@ -1,4 +1,7 @@
-"""Log topics: events as lines of the loggers `minidynamo.<topic>`. `MINIDYNAMO_LOG=recompiles,breaks` prints to stderr."""
+"""Log topics: events as lines of the loggers `minidynamo.<topic>`. `MINIDYNAMO_LOG=recompiles,breaks` prints to stderr.
+
+What is told again and again (the same guards of a function failing, the same break) is told once; then its count, when that has doubled.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,15 @@ def _lines(topic: str, event: events.Event) -> list[str]:
     return []
 
 
+def _told(event: events.Event) -> object:
+    """What makes two events the same thing told again; None: each is told."""
+    if isinstance(event, events.Recompile):
+        return event.where, tuple((cause.kind, cause.name) for cause in event.causes)
+    if isinstance(event, (events.GraphBreak, events.Skipped)):
+        return event.where, event.code
+    return None
+
+
 def set_logs(*topics: str) -> None:
     """Switch the named topics on and all others off. Raises ValueError with the nearest name for an unknown one."""
     for topic in topics:
@@ -69,8 +81,16 @@ def _listener(topic: str) -> events.Listener:
         logger.addHandler(handler)
         logger.propagate = False
 
+    counts: dict[object, int] = {}
+
     def listen(event: events.Event) -> None:
-        for line in _lines(topic, event):
+        lines = _lines(topic, event)
+        told = _told(event) if lines else None
+        if told is not None:
+            counts[told] = count = counts.get(told, 0) + 1
+            if count > 1:
+                lines = [f"{lines[0]} ({count} times)"] if count & (count - 1) == 0 else []
+        for line in lines:
             logger.info("%s", line)
 
     return listen

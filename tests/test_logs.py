@@ -74,3 +74,19 @@ def test_environment(value, text):
         env={**__import__("os").environ, **env},
     )
     assert done.returncode == 0 and text in done.stderr and done.stdout == ""
+
+
+def test_what_repeats_is_told_once_and_counted(caplog):
+    f = minidynamo.optimize("eager")(lambda x, n, m: x + n * m)
+
+    def calls():
+        for n in range(6):
+            f(torch.ones(2), n, 1)
+        f(torch.ones(2), 5, 2)
+
+    got = lines(caplog, "recompiles", calls)
+    heads = [line.partition("compiles again")[2] for line in got if "compiles again" in line]
+    assert heads == ["", " (2 times)", " (4 times)", ""]
+    assert (
+        sum("expected" in line for line in got) == 1 + 6
+    )  # the first cause, then every entry at the new one

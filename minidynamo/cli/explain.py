@@ -1,5 +1,5 @@
 """`minidynamo explain MD201`: what a code means, what to do, and a program that shows it. Without argument:
-every code.
+every code. `--write FOLDER`: a Markdown page per code, as in docs/codes.
 
 Imports neither torch nor the native extension. Exit codes: 0; 2 for an unknown code.
 """
@@ -7,12 +7,14 @@ Imports neither torch nor the native extension. Exit codes: 0; 2 for an unknown 
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
 import textwrap
 
 from minidynamo.cli.main import OneLineParser
 from minidynamo.cli.reason_examples import EXAMPLES
+from minidynamo.cli.recompile_examples import STORMS
 from minidynamo.reasons import REASONS, Reason
 
 PROGRAM = "minidynamo explain"
@@ -31,7 +33,10 @@ def run(argv: list[str]) -> int:
     parser.add_argument(
         "code", nargs="?", help="a code such as MD201 or a name such as TENSOR_BRANCH; default: list all"
     )
+    parser.add_argument("--write", metavar="FOLDER", help="write a Markdown page per code, and an index")
     options = parser.parse_args(argv)
+    if options.write is not None:
+        return write(options.write)
     if options.code is None:
         print("\n".join(overview()))
         return 0
@@ -81,9 +86,67 @@ def page(row: Reason) -> list[str]:
         f"  text   {template(row)}",
         f"  to do  {row.hint}",
     ]
-    example = EXAMPLES.get(row.name)
-    if example is not None:
-        lines += ["", f"  example: f({example.args})", textwrap.indent(example.source.rstrip(), "      ")]
-        if example.instead:
-            lines += ["", "  instead", textwrap.indent(example.instead.rstrip(), "      ")]
+    heading, source, instead = example_of(row)
+    if source:
+        lines += ["", f"  {heading}", textwrap.indent(source.rstrip(), "      ")]
+    if instead:
+        lines += ["", "  instead", textwrap.indent(instead.rstrip(), "      ")]
     return lines
+
+
+def example_of(row: Reason) -> tuple[str, str, str]:
+    """(heading, program, the same program mended) of a row; "" for what there is not."""
+    storm, example = STORMS.get(row.name), EXAMPLES.get(row.name)
+    if storm is not None:
+        return 'example (opt is minidynamo.optimize("eager"))', storm.source, storm.instead
+    if example is not None:
+        return f"example: f({example.args})", example.source, example.instead
+    return "", "", ""
+
+
+def markdown(row: Reason) -> str:
+    """The page as Markdown."""
+    heading, source, instead = example_of(row)
+    parts = [
+        f"# {row.code} {row.name}",
+        f"{KINDS.get(row.code[:3], 'other').capitalize()}.",
+        f"**Text:** {template(row)}",
+        f"**To do:** {row.hint}",
+    ]
+    if source:
+        parts.append(f"{heading.capitalize()}\n\n```python\n{source.rstrip()}\n```")
+    if instead:
+        parts.append(f"Instead\n\n```python\n{instead.rstrip()}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def pages() -> dict[str, str]:
+    """File name -> text of every Markdown page. Rows with one code share a page."""
+    made: dict[str, list[str]] = {}
+    for row in sorted(REASONS.values(), key=lambda r: r.code):
+        made.setdefault(f"{row.code}.md", []).append(markdown(row))
+    index = [
+        f"* [{row.code}]({row.code}.md) {template(row)}"
+        for row in sorted(REASONS.values(), key=lambda r: r.code)
+    ]
+    head = "# Codes\n\nMD1xx: recompilations. MD2xx: graph breaks. MD3xx: frames that are not compiled.\n\n"
+    return {
+        "index.md": head + "\n".join(index) + "\n",
+        **{name: "\n".join(texts) for name, texts in made.items()},
+    }
+
+
+def write(folder: str) -> int:
+    """Write the pages; those of codes that are gone are removed."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for name in os.listdir(folder):
+            if re.fullmatch(r"MD\d+\.md", name) and name not in pages():
+                os.remove(os.path.join(folder, name))
+        for name, text in pages().items():
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
+                out.write(text)
+    except OSError as error:
+        print(f"{PROGRAM}: {folder}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    return 0

@@ -65,7 +65,10 @@ def site_of(frame: types.FrameType, function: str) -> Site:
     file, line = frame.f_code.co_filename, frame.f_lineno
     span = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
     name = function.rpartition(".")[2]
-    node = _call_at(file, span, name) or _only_call_on(file, line, name)
+    if tree_of(file) is None:
+        node = _call_alone(file, span)
+    else:
+        node = _call_at(file, span, name) or _only_call_on(file, line, name)
     return Site(
         place_of(file, node) if node is not None else line_place(file, line), node, frame.f_code.co_qualname
     )
@@ -119,6 +122,26 @@ def _call_at(file: str, span: Any, name: str) -> ast.Call | None:
         if (node.lineno, node.col_offset) == begin or node.lineno <= begin[0] <= (node.end_lineno or 0):
             return node
     return None
+
+
+def _call_alone(file: str, span: Any) -> ast.Call | None:
+    """The call where the file as a whole is no program (a document, a notebook): parsed from its own text."""
+    lines = linecache.getlines(file)[span[0] - 1 : span[1]] if span is not None and None not in span else []
+    if not lines:
+        return None
+    text = b"\n".join(line.rstrip("\n").encode() for line in lines)
+    last = len(text) - len(lines[-1].rstrip("\n").encode()) + span[3]
+    try:
+        node = ast.parse(b"(" + text[span[2] : last] + b")", mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.expr):
+            for row, column in (("lineno", "col_offset"), ("end_lineno", "end_col_offset")):
+                shift = span[2] - 1 if getattr(inner, row) == 1 else 0
+                setattr(inner, column, getattr(inner, column) + shift)
+                setattr(inner, row, getattr(inner, row) + span[0] - 1)
+    return node if isinstance(node, ast.Call) else None
 
 
 def _only_call_on(file: str, line: int, name: str) -> ast.Call | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -103,3 +104,18 @@ def test_an_example_meets_its_code(name):
             "Compiled"
         ]
         assert plain(other) == plain(result)
+
+
+def test_the_pages_of_the_documents_are_those_of_the_rows():
+    folder = Path(__file__).resolve().parent.parent.parent / "docs" / "codes"
+    found = {path.name: path.read_text() for path in folder.glob("*.md")}
+    assert found == explain.pages(), "run: python -m minidynamo explain --write docs/codes"
+
+
+def test_writing_pages_removes_those_of_codes_that_are_gone(tmp_path, capsys):
+    (tmp_path / "MD999.md").write_text("")
+    (tmp_path / "other.md").write_text("")
+    assert cli.main(["explain", "--write", str(tmp_path)]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {*explain.pages(), "other.md"}
+    assert cli.main(["explain", "--write", str(tmp_path / "other.md")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

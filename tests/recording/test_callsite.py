@@ -94,3 +94,23 @@ def test_carets_count_characters(file):
         ("attr", "step"),
     )
     assert underlined(found) == ["é = cfg.step * 2; y = cfg.step", "    ^^^^^^^^"]
+
+
+def test_a_call_in_a_document_that_is_no_program(tmp_path):
+    """Its own text is parsed, over several lines too."""
+    import minidynamo
+
+    lines = ["# A document", "", "", "f(", "    torch.ones(3),", "    é + 1,", "); f(torch.ones(3), é + 2)"]
+    source = "\n".join(["", "", "", *lines[3:]])
+    linecache.cache["<document>"] = (1, None, [f"{line}\n" for line in lines], "<document>")
+    f = minidynamo.optimize("eager")(lambda x, n: x * n)
+    import torch
+
+    f(torch.ones(3), 1)
+    with minidynamo.record() as found:
+        exec(compile(source, "<document>", "exec"), {"f": f, "torch": torch, "é": 1})
+    (cause,) = found.recompiles
+    assert (cause.site.text, cause.site.line, cause.site.begin) == ("é + 2", 7, 20)
+    assert underlined(cause.site)[1].index("^") == 20
+    first = next(r for r in found.records if r["event"] == "recompile")["causes"][0]["site"]
+    assert (first["text"], first["line"], first["begin"]) == ("é + 1", 6, 4)

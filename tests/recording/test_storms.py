@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import minidynamo
+from minidynamo.cli import recompile_examples
 from minidynamo.cli.reason_examples import EXAMPLES
 from minidynamo.reasons import REASONS
 from minidynamo.recording.words import underlined
@@ -222,3 +223,13 @@ def test_a_frame_that_is_not_compiled_is_told_once_with_its_reason(name, tmp_pat
     assert (path, REASONS[name].code) in [(skip.key[0], skip.code) for skip in found.run.skips]
     keys = [(skip.key, skip.code) for skip in found.run.skips]
     assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("name", recompile_examples.STORMS)
+def test_the_example_of_a_page(name, tmp_path):
+    example, code = recompile_examples.STORMS[name], REASONS[name].code
+    found, _ = run(tmp_path, PRELUDE + example.source)
+    codes = [cause.code for cause in found.recompiles]
+    assert codes == [code] if code != "MD115" else found.run.limits
+    mended, _ = run(tmp_path, PRELUDE + example.instead)
+    assert (mended.recompiles, mended.compiles, mended.run.limits) == ([], 1, [])

@@ -18,7 +18,7 @@ c_files = $(wildcard native/*.c native/*.h)
 cpp_files = $(wildcard native/*.cpp native/*.hpp native/*/*.cpp native/*/*.h)
 
 .PHONY: help venv build demo test test-quick test-py312 test-py313 test-py314 test-native test-asan wheel-check \
-	nightly lint format bench-quick clean
+	nightly lint format bench bench-quick clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / { printf "  make %-34s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,8 +76,11 @@ format: $(deps) ## rewrite the sources in the project's format
 	$(clang_format) -i $(c_files)
 	$(clang_format) -i --style=file:.clang-format-cpp $(cpp_files)
 
-bench-quick: build ## a short benchmark run
-	$(python) benchmarks/warm_call.py --pairs 20 --count 1000
+bench-quick: build ## a short benchmark run: under five minutes
+	$(python) -m benchmarks --quick $(ARGS)
+
+bench: build ## the whole benchmark run: under forty minutes
+	$(python) -m benchmarks $(ARGS)
 
 clean: ## everything that was built, and the caches; environments stay
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis minidynamo/*.so

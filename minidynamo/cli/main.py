@@ -41,6 +41,7 @@ COMMANDS: dict[str, Command] = {
     "walkthrough": Command("minidynamo.cli.walkthrough", "one compilation, one screen per stage"),
     "trace": Command("minidynamo.cli.trace", "the stages of one function: trace FILE:FUNC --stage=graph"),
     "explain": Command("minidynamo.cli.explain", "what an MD code means and what to do: explain MD201"),
+    "bench": Command("minidynamo.cli.bench", "what it costs and gains: bench --quick, bench compare A B"),
     "tables": Command("minidynamo.cli.tables", "every dispatch table"),
     "completion": Command("minidynamo.cli.completion", "completion for bash, zsh or fish"),
 }

@@ -1,0 +1,1 @@
+"""The workloads, a file per kind."""

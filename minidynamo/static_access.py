@@ -35,7 +35,10 @@ def type_name(cls: type) -> str:
 
 def is_one_of(cls: type, classes: Iterable[type]) -> bool:
     """Identity with one of `classes`; `in` would ask a metaclass for `==` or a hash."""
-    return any(cls is each for each in classes)
+    for each in classes:
+        if cls is each:
+            return True
+    return False
 
 
 def static_attr(obj: object, name: str) -> Any:

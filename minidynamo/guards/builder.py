@@ -25,6 +25,7 @@ from minidynamo.literals import Ref, as_key, is_immutable, is_literal, is_weakre
 from minidynamo.sources import (
     AttrSource,
     BuiltinSource,
+    ChainedSource,
     FrameValues,
     FunctionPartSource,
     GlobalsSource,
@@ -81,17 +82,27 @@ class GuardBuilder:
         self.frame = frame
         self.out = out
         self._safe: set[Source] = set()
+        self._values: dict[Source, Any] = {}
 
     # ------------------------------------------------------------------------------------------- mechanics
 
     def get(self, source: Source, guard: Guard) -> Any:
         """The value now. Raises InternalError naming the path when it cannot be read."""
         try:
-            return source.read(self.frame)
+            return self._read(source)
         except READ_ERRORS as error:
             raise self.error(
                 guard, f"{source.describe()} cannot be read: {type(error).__name__}: {error}"
             ) from error
+
+    def _read(self, source: Source) -> Any:
+        """`source.read`, each step taken once."""
+        if source in self._values:
+            return self._values[source]
+        chained = isinstance(source, ChainedSource)
+        value = source.step(self._read(source.base)) if chained else source.read(self.frame)
+        self._values[source] = value
+        return value
 
     def error(self, guard: Guard, why: str) -> exc.InternalError:
         place = "" if guard.user is None else f" (needed by {guard.user[0]}:{guard.user[1]})"

@@ -44,8 +44,8 @@ class Guard:
     Equal guards made at different lines are one guard; the first line is told.
     """
 
-    name: str
-    source: GuardSource
+    name: str = field(compare=False)  # follows from the origin
+    source: GuardSource = field(hash=False)
     create_fn: Callable[[Any, Guard], None]
     origin: Source
     user: tuple[str, int] | None = field(default=None, compare=False)

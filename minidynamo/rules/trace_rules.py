@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sysconfig
 import types
@@ -77,7 +78,12 @@ NOT_INLINED = tuple(_LAYERS + name for name in ("lazy.py", "_functions.py"))
 
 def library_of(code: types.CodeType) -> str | None:
     """The library that `code` belongs to, or None for a program's own code and installed packages."""
-    return next((row.name for row in LIBRARIES if row.holds(code.co_filename)), None)
+    return _library_of_file(code.co_filename)
+
+
+@functools.cache
+def _library_of_file(file: str) -> str | None:
+    return next((row.name for row in LIBRARIES if row.holds(file)), None)
 
 
 def frame_policy(code: types.CodeType) -> Why | None:

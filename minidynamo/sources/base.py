@@ -8,11 +8,13 @@ guarded first (`plain_base` names that base; the guard builder adds the type gua
 
 from __future__ import annotations
 
+import dataclasses
 import enum
+import functools
 import keyword
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CellType, CodeType
 from typing import Any
 
@@ -84,12 +86,48 @@ def check_local_name(name: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """Base of all sources. Equal sources read the same place of the same frame."""
+    """Base of all sources. Equal sources read the same place of the same frame.
+
+    A source is hashed, compared and spelled many times in a compilation: all three are worked out once.
+    """
+
+    _key: tuple[Any, ...] | None = field(default=None, init=False, repr=False)
+    _hash: int | None = field(default=None, init=False, repr=False)
+    _name: str | None = field(default=None, init=False, repr=False)
+
+    def _identity(self) -> tuple[Any, ...]:
+        key = self._key
+        if key is None:
+            key = (type(self), *[getattr(self, name) for name in _compared(type(self))])
+            object.__setattr__(self, "_key", key)
+        return key
+
+    def __hash__(self) -> int:
+        found = self._hash
+        if found is None:
+            found = hash(self._identity())
+            object.__setattr__(self, "_hash", found)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return NotImplemented
+        return hash(self) == hash(other) and self._identity() == other._identity()  # type: ignore[attr-defined]
 
     def name(self) -> str:
         """The guard text that evaluates to the value."""
+        text = self._name
+        if text is None:
+            text = self.spell()
+            object.__setattr__(self, "_name", text)
+        return text
+
+    def spell(self) -> str:
+        """`name`, worked out."""
         raise NotImplementedError
 
     def expr(self, code: CodeType | None = None) -> Any:
@@ -125,8 +163,10 @@ class Source:
 
     def depth(self) -> int:
         """Number of steps from the root; 0 for a root."""
-        parent = self.parent()
-        return 0 if parent is None else parent.depth() + 1
+        steps, source = 0, self.parent()
+        while source is not None:
+            steps, source = steps + 1, source.parent()
+        return steps
 
     def prefixes(self) -> list[Source]:
         """The proper prefixes of the path, root first."""
@@ -138,7 +178,13 @@ class Source:
         return out[::-1]
 
 
-@dataclass(frozen=True, slots=True)
+@functools.cache
+def _compared(cls: type[Source]) -> tuple[str, ...]:
+    """The fields that make sources of one class differ."""
+    return tuple(f.name for f in dataclasses.fields(cls) if f.init and f.compare)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ChainedSource(Source):
     """One step from a base."""
 
@@ -147,5 +193,15 @@ class ChainedSource(Source):
     def parent(self) -> Source | None:
         return self.base
 
+    def step(self, value: Any) -> Any:
+        """What the step leads to from `value`, the base's value. Raises what `read` raises."""
+        raise NotImplementedError
+
+    def read(self, frame: FrameValues) -> Any:
+        return self.step(self.base.read(frame))
+
     def guard_source(self) -> GuardSource:
-        return self.base.guard_source()
+        root: Source = self.base
+        while isinstance(root, ChainedSource):
+            root = root.base
+        return root.guard_source()

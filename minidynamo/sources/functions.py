@@ -8,97 +8,97 @@ from types import CodeType
 from typing import Any
 
 from minidynamo.pycode import expr
-from minidynamo.sources.base import ChainedSource, FrameValues, Source
+from minidynamo.sources.base import ChainedSource, Source
 from minidynamo.static_access import type_name
 
 
-@dataclass(frozen=True, slots=True)
+def function(value: Any) -> types.FunctionType:
+    """The value. Raises TypeError when it is no Python function."""
+    if type(value) is not types.FunctionType:
+        raise TypeError(f"a {type_name(type(value))} is no Python function")
+    return value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FunctionPartSource(ChainedSource):
     """Base of the parts of a Python function: plain steps, safe once the base is known to be one."""
 
     def plain_base(self) -> Source | None:
         return self.base
 
-    def function(self, frame: FrameValues) -> types.FunctionType:
-        """The function now. Raises TypeError when it is something else."""
-        fn = self.base.read(frame)
-        if type(fn) is not types.FunctionType:
-            raise TypeError(f"a {type_name(type(fn))} is no Python function")
-        return fn
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CodeSource(FunctionPartSource):
     """A function's `__code__`."""
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"{self.base.name()}.__code__"
 
     def expr(self, code: CodeType | None = None) -> Any:
         return expr.Attr(self.base.expr(code), "__code__")
 
-    def read(self, frame: FrameValues) -> Any:
-        return self.function(frame).__code__
+    def step(self, value: Any) -> Any:
+        return function(value).__code__
 
     def describe(self) -> str:
         return f"code of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DefaultSource(FunctionPartSource):
     """One positional default of a function: `f.__defaults__[index]`."""
 
     index: int
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"{self.base.name()}.__defaults__[{self.index}]"
 
     def expr(self, code: CodeType | None = None) -> Any:
         return expr.Item(expr.Attr(self.base.expr(code), "__defaults__"), expr.Const(self.index))
 
-    def read(self, frame: FrameValues) -> Any:
-        defaults = self.function(frame).__defaults__ or ()
+    def step(self, value: Any) -> Any:
+        defaults = function(value).__defaults__ or ()
         return defaults[self.index]
 
     def describe(self) -> str:
         return f"default {self.index} of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KwDefaultSource(FunctionPartSource):
     """One keyword-only default of a function: `f.__kwdefaults__['k']`."""
 
     parameter: str
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"{self.base.name()}.__kwdefaults__[{self.parameter!r}]"
 
     def expr(self, code: CodeType | None = None) -> Any:
         return expr.Item(expr.Attr(self.base.expr(code), "__kwdefaults__"), expr.Const(self.parameter))
 
-    def read(self, frame: FrameValues) -> Any:
-        defaults = self.function(frame).__kwdefaults__ or {}
+    def step(self, value: Any) -> Any:
+        defaults = function(value).__kwdefaults__ or {}
         return defaults[self.parameter]
 
     def describe(self) -> str:
         return f"default {self.parameter} of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CellSource(FunctionPartSource):
     """The contents of one closure cell of a function: `f.__closure__[index].cell_contents`."""
 
     index: int
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"{self.base.name()}.__closure__[{self.index}].cell_contents"
 
     def expr(self, code: CodeType | None = None) -> Any:
         cell = expr.Item(expr.Attr(self.base.expr(code), "__closure__"), expr.Const(self.index))
         return expr.Attr(cell, "cell_contents")
 
-    def read(self, frame: FrameValues) -> Any:
-        cells = self.function(frame).__closure__ or ()
+    def step(self, value: Any) -> Any:
+        cells = function(value).__closure__ or ()
         return cells[self.index].cell_contents
 
     def describe(self) -> str:

@@ -13,13 +13,13 @@ from minidynamo.pycode import expr
 from minidynamo.sources.base import FrameValues, GuardSource, Source, check_local_name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LocalSource(Source):
     """An argument of the frame."""
 
     local: str
 
-    def name(self) -> str:
+    def spell(self) -> str:
         check_local_name(self.local)
         return self.local
 
@@ -40,13 +40,13 @@ class LocalSource(Source):
         return self.local
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GlobalSource(Source):
     """A name in the frame's globals (not one that falls through to the builtins)."""
 
     global_name: str
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"___globals[{self.global_name!r}]"
 
     def expr(self, code: CodeType | None = None) -> Any:
@@ -65,11 +65,11 @@ class GlobalSource(Source):
         return self.global_name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GlobalsSource(Source):
     """The frame's globals dictionary itself; the path of GLOBAL_ABSENT."""
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return "___globals"
 
     def expr(self, code: CodeType | None = None) -> Any:
@@ -85,7 +85,7 @@ class GlobalsSource(Source):
         return "globals of the function"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class BuiltinSource(Source):
     """A name that is absent in the frame's globals and found in its builtins; goes with a GLOBAL_ABSENT
     guard.
@@ -93,7 +93,7 @@ class BuiltinSource(Source):
 
     builtin_name: str
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"___builtins[{self.builtin_name!r}]"
 
     def expr(self, code: CodeType | None = None) -> Any:
@@ -109,11 +109,11 @@ class BuiltinSource(Source):
         return f"builtin {self.builtin_name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ModulesSource(Source):
     """`sys.modules`, the dictionary that import statements look into."""
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return "___modules"
 
     def expr(self, code: CodeType | None = None) -> Any:
@@ -129,7 +129,7 @@ class ModulesSource(Source):
         return "sys.modules"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ClosureSource(Source):
     """A free variable of the frame. `index` is its position in co_freevars; the name is for people only."""
 
@@ -140,7 +140,7 @@ class ClosureSource(Source):
     def of(cls, code: CodeType, var: str) -> ClosureSource:
         return cls(var, code.co_freevars.index(var))
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"___closure[{self.index}].cell_contents"
 
     def expr(self, code: CodeType | None = None) -> Any:
@@ -158,13 +158,13 @@ class ClosureSource(Source):
         return f"closure variable {self.var or self.index}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ConstantSource(Source):
     """A value known while tracing: its text is its literal. It needs no guard."""
 
     value: Any
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return literal(self.value)
 
     def expr(self, code: CodeType | None = None) -> Any:
@@ -180,11 +180,11 @@ class ConstantSource(Source):
         return f"constant {literal(self.value)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StateSource(Source):
     """The state of torch in this process and thread (grad mode, ...); the path of GLOBAL_STATE."""
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return "___global_state()"
 
     def expr(self, code: CodeType | None = None) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from minidynamo import exc, static_access
 from minidynamo.literals import Ref, literal
 from minidynamo.pycode import expr
-from minidynamo.sources.base import ChainedSource, FrameValues, Source
+from minidynamo.sources.base import ChainedSource, Source
 from minidynamo.sources.roots import LocalSource
 
 # Attributes that the type of their owner keeps itself; their plain spelling is readable and runs C code only.
@@ -25,7 +25,7 @@ PLAIN_MEMBERS = frozenset(
 RAW_MEMBERS = frozenset({"__func__", "fget", "fset", "fdel"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class AttrSource(ChainedSource):
     """An attribute, read statically: `___attr(x, 'k')`, or `x.k` for the structural ones in PLAIN_MEMBERS.
 
@@ -35,7 +35,7 @@ class AttrSource(ChainedSource):
     member: str
     raw: bool = field(default=False, compare=False)
 
-    def name(self) -> str:
+    def spell(self) -> str:
         if self.member in PLAIN_MEMBERS:
             return f"{self.base.name()}.{self.member}"
         return f"___attr({self.base.name()}, {self.member!r})"
@@ -52,8 +52,8 @@ class AttrSource(ChainedSource):
             return expr.Attr(expr.Call(expr.Const(static_access.static_attr), raw), self.member)
         return expr.Attr(self.base.expr(code), self.member)
 
-    def read(self, frame: FrameValues) -> Any:
-        return static_access.static_attr(self.base.read(frame), self.member)
+    def step(self, value: Any) -> Any:
+        return static_access.static_attr(value, self.member)
 
     def plain_base(self) -> Source | None:
         return self.base if self.member in PLAIN_MEMBERS else None
@@ -62,7 +62,7 @@ class AttrSource(ChainedSource):
         return f"{self.base.owner()}.{self.member}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ItemSource(ChainedSource):
     """`x[key]` on a builtin container whose `__getitem__` is C code (see `item_source`). `key` is a literal
     or a Ref.
@@ -70,14 +70,14 @@ class ItemSource(ChainedSource):
 
     key: Any
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"{self.base.name()}[{literal(self.key)}]"
 
     def expr(self, code: CodeType | None = None) -> Any:
         return expr.Item(self.base.expr(code), _key_expr(self.key))
 
-    def read(self, frame: FrameValues) -> Any:
-        container = self.base.read(frame)
+    def step(self, value: Any) -> Any:
+        container = value
         if not has_plain_items(type(container)):
             raise TypeError(
                 f"items of a {static_access.type_name(type(container))} are read by code of its own"
@@ -91,74 +91,74 @@ class ItemSource(ChainedSource):
         return f"{self.base.owner()}[{literal(self.key)}]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DictItemSource(ChainedSource):
     """An item of a dict subclass, overrides and `__missing__` bypassed: `___dict_item(d, key)`."""
 
     key: Any
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"___dict_item({self.base.name()}, {literal(self.key)})"
 
     def expr(self, code: CodeType | None = None) -> Any:
         return expr.Call(expr.Const(dict.__getitem__), (self.base.expr(code), _key_expr(self.key)))
 
-    def read(self, frame: FrameValues) -> Any:
-        return static_access.dict_item(self.base.read(frame), _key(self.key))
+    def step(self, value: Any) -> Any:
+        return static_access.dict_item(value, _key(self.key))
 
     def describe(self) -> str:
         return f"{self.base.owner()}[{literal(self.key)}]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DictKeySource(ChainedSource):
     """The key at one position of a dict's iteration order."""
 
     index: int
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"___dict_key({self.base.name()}, {self.index})"
 
     def expr(self, code: CodeType | None = None) -> Any:
         keys = expr.Call(expr.Const(list), (self.base.expr(code),))
         return expr.Item(keys, expr.Const(self.index))
 
-    def read(self, frame: FrameValues) -> Any:
-        return static_access.dict_key(self.base.read(frame), self.index)
+    def step(self, value: Any) -> Any:
+        return static_access.dict_key(value, self.index)
 
     def describe(self) -> str:
         return f"key {self.index} of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TypeSource(ChainedSource):
     """The exact type of a value."""
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"___type({self.base.name()})"
 
     def expr(self, code: CodeType | None = None) -> Any:
         return expr.Call(expr.Const(type), (self.base.expr(code),))
 
-    def read(self, frame: FrameValues) -> Any:
-        return type(self.base.read(frame))
+    def step(self, value: Any) -> Any:
+        return type(value)
 
     def describe(self) -> str:
         return f"type of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class WeakRefSource(ChainedSource):
     """The object that a `weakref.ref` points to."""
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"___weakref_target({self.base.name()})"
 
     def expr(self, code: CodeType | None = None) -> Any:
         return expr.Call(self.base.expr(code), ())
 
-    def read(self, frame: FrameValues) -> Any:
-        ref = self.base.read(frame)
+    def step(self, value: Any) -> Any:
+        ref = value
         if type(ref) is not weakref.ref:
             raise TypeError(f"a {static_access.type_name(type(ref))} is no weakref.ref")
         return ref()

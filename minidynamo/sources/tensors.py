@@ -8,59 +8,59 @@ from typing import Any
 
 from minidynamo import static_access
 from minidynamo.pycode import expr
-from minidynamo.sources.base import ChainedSource, FrameValues, Source
+from minidynamo.sources.base import ChainedSource, Source
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SizeSource(ChainedSource):
     """One dimension of a tensor's size."""
 
     dim: int
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"___size({self.base.name()}, {self.dim})"
 
     def expr(self, code: CodeType | None = None) -> Any:
         return _tensor_call(self.base, "size", code, self.dim)
 
-    def read(self, frame: FrameValues) -> Any:
-        return static_access.tensor_size(self.base.read(frame), self.dim)
+    def step(self, value: Any) -> Any:
+        return static_access.tensor_size(value, self.dim)
 
     def describe(self) -> str:
         return f"size {self.dim} of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StrideSource(ChainedSource):
     """One stride of a tensor, in elements."""
 
     dim: int
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"___stride({self.base.name()}, {self.dim})"
 
     def expr(self, code: CodeType | None = None) -> Any:
         return _tensor_call(self.base, "stride", code, self.dim)
 
-    def read(self, frame: FrameValues) -> Any:
-        return static_access.tensor_stride(self.base.read(frame), self.dim)
+    def step(self, value: Any) -> Any:
+        return static_access.tensor_stride(value, self.dim)
 
     def describe(self) -> str:
         return f"stride {self.dim} of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StorageOffsetSource(ChainedSource):
     """A tensor's offset in its storage, in elements."""
 
-    def name(self) -> str:
+    def spell(self) -> str:
         return f"___storage_offset({self.base.name()})"
 
     def expr(self, code: CodeType | None = None) -> Any:
         return _tensor_call(self.base, "storage_offset", code)
 
-    def read(self, frame: FrameValues) -> Any:
-        return static_access.tensor_storage_offset(self.base.read(frame))
+    def step(self, value: Any) -> Any:
+        return static_access.tensor_storage_offset(value)
 
     def describe(self) -> str:
         return f"storage offset of {self.base.owner()}"

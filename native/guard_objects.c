@@ -1,5 +1,5 @@
 /* What guard instructions mean on plain objects: the C side of static_access.py, literals.same and py_leaves.py. */
-#include "guard_vm.h"
+#include "guard_run.h"
 
 static PyTypeObject *deque_type, *iterator_types[4];
 static PyObject *dict_string, *torch_function_string;
@@ -179,18 +179,25 @@ MdFound md_find_attr(PyObject *obj, PyObject *name)
     return found_in_instance(obj, name, found);
 }
 
-/* The entry of the real instance dictionary. */
-static PyObject *instance_item(PyObject *obj, PyObject *name)
+/* The real instance dictionary; NULL, perhaps with an exception, where there is none. */
+static PyObject *instance_dict(PyObject *obj)
 {
     PyObject *descriptor = _PyType_Lookup(Py_TYPE(obj), dict_string);
     if (descriptor == NULL || !is_slot(descriptor)) {
         return NULL;
     }
     PyObject *dict = Py_TYPE(descriptor)->tp_descr_get(descriptor, obj, (PyObject *)Py_TYPE(obj));
-    PyObject *value = NULL;
-    if (dict != NULL && PyDict_CheckExact(dict)) {
-        value = Py_XNewRef(PyDict_GetItemWithError(dict, name));
+    if (dict != NULL && !PyDict_CheckExact(dict)) {
+        Py_CLEAR(dict);
     }
+    return dict;
+}
+
+/* Its entry. */
+static PyObject *instance_item(PyObject *obj, PyObject *name)
+{
+    PyObject *dict = instance_dict(obj);
+    PyObject *value = dict != NULL ? Py_XNewRef(PyDict_GetItemWithError(dict, name)) : NULL;
     Py_XDECREF(dict);
     return value;
 }
@@ -218,6 +225,70 @@ PyObject *md_static_attr(PyObject *obj, PyObject *name)
 {
     MdFound at = md_find_attr(obj, name);
     return at.where != MD_FOUND_OTHERWISE ? Py_XNewRef(at.value) : static_attr_slow(obj, name);
+}
+
+PyObject *md_own_dict(PyObject *obj, PyObject ***place)
+{
+    PyObject *descriptor = _PyType_Lookup(Py_TYPE(obj), dict_string), *dict;
+    if (PyType_Check(obj) || descriptor == NULL || !is_slot(descriptor)
+        || md_instance_dict(obj, place, &dict) != MD_DICT_REAL) {
+        return NULL; /* a type gives a proxy of its dictionary */
+    }
+    return PyDict_CheckExact(dict) && md_dict_has_str_keys(dict) ? dict : NULL;
+}
+
+int md_lacks_members_pure(PyObject *obj, const MdConst *names, Py_ssize_t count)
+{
+    PyObject **place;
+    PyObject *dict = md_own_dict(obj, &place);
+    if (dict == NULL) {
+        return MD_UNSURE;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (_PyDict_GetItem_KnownHash(dict, names[i].object, names[i].hash) != NULL) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int md_empty_members_pure(PyObject *obj, const MdConst *names, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        MdFound at = md_find_attr(obj, names[i].object);
+        if (at.where == MD_FOUND_OTHERWISE) {
+            return MD_UNSURE;
+        }
+        if (at.value == NULL || !Py_IS_TYPE(at.value, &PyODict_Type) || PyDict_GET_SIZE(at.value) != 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int md_lacks_members(PyObject *obj, const MdConst *names, Py_ssize_t count)
+{
+    PyObject *dict = instance_dict(obj);
+    int lacks = dict != NULL;
+    for (Py_ssize_t i = 0; lacks == 1 && i < count; i++) {
+        int has = PyDict_Contains(dict, names[i].object);
+        lacks = has < 0 ? -1 : !has;
+    }
+    Py_XDECREF(dict);
+    return PyErr_Occurred() ? -1 : lacks;
+}
+
+int md_empty_members(PyObject *obj, const MdConst *names, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *value = md_static_attr(obj, names[i].object);
+        bool empty = value != NULL && Py_IS_TYPE(value, &PyODict_Type) && PyDict_GET_SIZE(value) == 0;
+        Py_XDECREF(value);
+        if (!empty) {
+            return PyErr_Occurred() ? -1 : 0;
+        }
+    }
+    return 1;
 }
 
 /* ---- lengths and contents ---- */

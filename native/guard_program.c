@@ -16,6 +16,7 @@ typedef enum {
     MD_OPERAND_PTR,
     MD_OPERAND_CONST,
     MD_OPERAND_CONSTS,
+    MD_OPERAND_NAMES,
     MD_OPERAND_REG,
     MD_OPERAND_REGS,
     MD_OPERAND_SPEC,
@@ -86,6 +87,33 @@ static MdConst *make_constants(MdGuardOp op, PyObject *const *operands, Py_ssize
             free_constants(made, i);
             return NULL;
         }
+    }
+    return made;
+}
+
+/* Constants that are interned names. */
+static MdConst *make_names(MdGuardOp op, PyObject *operand)
+{
+    if (!PyTuple_Check(operand)) {
+        malformed(op, "a tuple of str is needed");
+        return NULL;
+    }
+    Py_ssize_t count = PyTuple_GET_SIZE(operand);
+    MdConst *made = PyMem_Calloc((size_t)count + 1, sizeof(MdConst));
+    if (made == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *name = PyTuple_GET_ITEM(operand, i);
+        if (!PyUnicode_CheckExact(name)) {
+            malformed(op, "a tuple of str is needed");
+            free_constants(made, i);
+            return NULL;
+        }
+        made[i] = (MdConst){.object = Py_NewRef(name), .kind = MD_CONST_LITERAL};
+        PyUnicode_InternInPlace(&made[i].object);
+        made[i].hash = PyObject_Hash(made[i].object);
     }
     return made;
 }
@@ -200,6 +228,10 @@ static int make_operand(MdGuards *self, MdInstr *ins, MdGuardOp op, PyObject *op
         ins->constants = make_constants(op, &PyTuple_GET_ITEM(operand, 0), PyTuple_GET_SIZE(operand));
         ins->index = PyTuple_GET_SIZE(operand);
         return ins->constants != NULL ? 0 : -1;
+    case MD_OPERAND_NAMES:
+        ins->constants = make_names(op, operand);
+        ins->index = ins->constants != NULL ? PyTuple_GET_SIZE(operand) : 0;
+        return ins->constants != NULL ? 0 : -1;
     case MD_OPERAND_SPEC:
         return make_spec(self, ins, op, operand);
     case MD_OPERAND_TEXT:
@@ -234,6 +266,7 @@ static void free_operand(MdGuards *self, MdInstr *ins)
         ins->constants = NULL;
         break;
     case MD_OPERAND_CONSTS:
+    case MD_OPERAND_NAMES:
         free_constants(ins->constants, ins->index);
         ins->constants = NULL;
         break;

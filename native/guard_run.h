@@ -8,7 +8,7 @@ typedef struct {
     const MdGuards *self;
     PyObject *const *values;
     PyObject **registers; /* NULL until loaded */
-    bool pure;            /* registers are borrowed; instructions that might run Python code or the collector say UNSURE */
+    bool pure; /* registers are borrowed; instructions that might run Python code or the collector say UNSURE */
     TensorTls tls;
 } MdRun;
 
@@ -33,10 +33,10 @@ MdSnapshot *md_snapshot_new(MdGuards *self, PyObject *const *values, const Tenso
 void md_snapshot_free(MdSnapshot *snapshot);
 
 typedef enum {
-    MD_SNAPSHOT_HOLDS,  /* the program holds; the inputs have been handed over */
-    MD_SNAPSHOT_FAILS,  /* a guard does not hold (or an exception is set) */
+    MD_SNAPSHOT_HOLDS, /* the program holds; the inputs have been handed over */
+    MD_SNAPSHOT_FAILS, /* a guard does not hold (or an exception is set) */
     MD_SNAPSHOT_UNSURE, /* run the program */
-    MD_SNAPSHOT_GONE,   /* the same, and forget the snapshot */
+    MD_SNAPSHOT_GONE, /* the same, and forget the snapshot */
 } MdSnapshotVerdict;
 
 /* Runs what is to be run. `inputs` may be NULL. */

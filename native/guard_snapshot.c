@@ -119,7 +119,7 @@ static Py_ssize_t word(Maker *m, const void *at)
         slot = (slot + 1) & m->mask;
     }
     const Bits *bits = at;
-    /* the table has room for four words of each instruction */
+    /* the table has room for all: see most_words */
     if (!APPEND(m->snapshot->words, (Word){bits, *bits})) {
         m->failed = true;
         return -1;
@@ -259,7 +259,8 @@ static State item(Maker *m, int32_t reg, const MdConst *key)
     know_type(m, reg);
     bool named = key->kind == MD_CONST_LITERAL && PyUnicode_CheckExact(key->object);
     PyObject *dict = value_of(m, reg);
-    PyObject *value = named && md_dict_has_str_keys(dict) ? _PyDict_GetItem_KnownHash(dict, key->object, key->hash) : NULL;
+    PyObject *value =
+        named && md_dict_has_str_keys(dict) ? _PyDict_GetItem_KnownHash(dict, key->object, key->hash) : NULL;
     return depend(m, dict, value != NULL ? key->object : NULL, value);
 }
 
@@ -359,6 +360,41 @@ static bool is_known(const Maker *m, Py_ssize_t reg)
     return m->states[reg] == ADDRESS || m->states[reg] == SAME;
 }
 
+/* An object whose own dictionary lacks names. */
+static bool lacks_members(Maker *m, const MdInstr *ins)
+{
+    PyObject *obj = value_of(m, ins->in), **place;
+    know_type(m, ins->in);
+    PyObject *dict = md_own_dict(obj, &place); /* gives the type a version, too */
+    if (dict == NULL || !know_version(m, Py_TYPE(obj))) {
+        return false;
+    }
+    (void)word(m, place);
+    for (Py_ssize_t i = 0; i < ins->index; i++) {
+        if (depend(m, dict, ins->constants[i].object, NULL) == ANY) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Attributes that are empty OrderedDicts; an object of that type keeps its type. */
+static bool empty_members(Maker *m, const MdInstr *ins)
+{
+    for (Py_ssize_t i = 0; i < ins->index; i++) {
+        PyObject *found;
+        State state = attribute(m, ins->in, ins->constants[i].object, &found);
+        if (state == ANY || found == NULL) {
+            return false;
+        }
+        if (state != SAME) {
+            (void)word(m, &found->ob_type);
+        }
+        (void)word(m, &((PyDictObject *)found)->ma_used);
+    }
+    return true;
+}
+
 /* Need a check (that holds now) not be run again? */
 static bool classify_check(Maker *m, const MdInstr *ins)
 {
@@ -408,6 +444,10 @@ static bool classify_check(Maker *m, const MdInstr *ins)
         State state = attribute(m, ins->in, ins->object, &found);
         return state != ANY;
     }
+    case MD_OP_CHECK_LACKS:
+        return lacks_members(m, ins);
+    case MD_OP_CHECK_EMPTY:
+        return empty_members(m, ins);
     case MD_OP_CHECK_KEY:
     case MD_OP_CHECK_NO_KEY: {
         const MdConst *key = ins->constants;
@@ -488,10 +528,22 @@ static void record(Maker *m, const MdInstr *ins, int32_t number)
     }
 }
 
+/* No program adds more words: four of each instruction, and of each name of those that have several. */
+static size_t most_words(const MdGuards *self)
+{
+    size_t words = 0;
+    for (Py_ssize_t i = 0; i < self->count; i++) {
+        const MdInstr *ins = &self->code[i];
+        bool several = ins->op == MD_OP_CHECK_LACKS || ins->op == MD_OP_CHECK_EMPTY;
+        words += 4 + (several ? (size_t)ins->index * 6 : 0);
+    }
+    return words;
+}
+
 MdSnapshot *md_snapshot_new(MdGuards *self, PyObject *const *values, const TensorTls *tls)
 {
     size_t room = 64;
-    while (room < (size_t)self->count * 8) {
+    while (room < most_words(self) * 2) {
         room *= 2;
     }
     MdSnapshot *snapshot = PyMem_Calloc(1, sizeof(MdSnapshot));
@@ -506,7 +558,8 @@ MdSnapshot *md_snapshot_new(MdGuards *self, PyObject *const *values, const Tenso
     if (snapshot != NULL) {
         snapshot->registers = PyMem_Calloc((size_t)self->registers + 1, sizeof(PyObject *));
     }
-    bool made = snapshot != NULL && snapshot->registers != NULL && m.states != NULL && m.seen != NULL && m.where != NULL;
+    bool made =
+        snapshot != NULL && snapshot->registers != NULL && m.states != NULL && m.seen != NULL && m.where != NULL;
     if (made) {
         m.run = (MdRun){.self = self, .values = values, .registers = snapshot->registers, .pure = true, .tls = *tls};
         for (Py_ssize_t i = 0; i < self->count && !m.failed; i++) {

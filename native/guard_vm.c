@@ -318,6 +318,24 @@ static inline int op_CHECK_NO_ATTR(MdRun *run, const MdInstr *ins)
     return negated(op_CHECK_ATTR(run, ins));
 }
 
+static inline int op_CHECK_LACKS(MdRun *run, const MdInstr *ins)
+{
+    int answer = md_lacks_members_pure(input(run, ins), ins->constants, ins->index);
+    if (answer != MD_UNSURE || run->pure) {
+        return answer;
+    }
+    return md_lacks_members(input(run, ins), ins->constants, ins->index);
+}
+
+static inline int op_CHECK_EMPTY(MdRun *run, const MdInstr *ins)
+{
+    int answer = md_empty_members_pure(input(run, ins), ins->constants, ins->index);
+    if (answer != MD_UNSURE || run->pure) {
+        return answer;
+    }
+    return md_empty_members(input(run, ins), ins->constants, ins->index);
+}
+
 /* 1, 0, -1; and 2 for what is no dict. */
 static inline int has_key(MdRun *run, const MdInstr *ins)
 {

@@ -110,6 +110,14 @@ typedef struct {
 } MdFound;
 /* The same look-up, which allocates nothing and runs no Python code at all, as far as that goes. */
 MdFound md_find_attr(PyObject *obj, PyObject *name);
+/* py_leaves.lacks_members and empty_members, by constants that are interned names. -1 with an exception. */
+int md_lacks_members(PyObject *obj, const MdConst *names, Py_ssize_t count);
+int md_empty_members(PyObject *obj, const MdConst *names, Py_ssize_t count);
+/* The same without a call of a getter: 1, 0, or MD_UNSURE. */
+int md_lacks_members_pure(PyObject *obj, const MdConst *names, Py_ssize_t count);
+int md_empty_members_pure(PyObject *obj, const MdConst *names, Py_ssize_t count);
+/* The own dictionary if it is a real one with str keys only, and the place that points to it; NULL: not known. */
+PyObject *md_own_dict(PyObject *obj, PyObject ***place);
 /* static_access.static_len; -1 without an exception where there is none. */
 Py_ssize_t md_static_len(PyObject *obj);
 /* static_access.dict_keys compared with constants: the same keys in the same order. -1 with an exception. */

@@ -99,8 +99,10 @@ class GuardBuilder:
         """`source.read`, each step taken once."""
         if source in self._values:
             return self._values[source]
-        chained = isinstance(source, ChainedSource)
-        value = source.step(self._read(source.base)) if chained else source.read(self.frame)
+        if isinstance(source, ChainedSource):
+            value = source.step(self._read(source.base))
+        else:
+            value = source.read(self.frame)
         self._values[source] = value
         return value
 
@@ -320,6 +322,16 @@ class GuardBuilder:
         self.emit(
             guard, kind, guard.origin, named, expected=f"{'key' if present else 'no key'} {literal(named)}"
         )
+
+    def LACKS_MEMBERS(self, guard: Guard) -> None:
+        """None of the names in args[0] is in the object's own dictionary: one row for all that a class gives it."""
+        (names,) = guard.args
+        self.emit(guard, "LACKS_MEMBERS", guard.origin, names, expected=f"no own {', '.join(names)}")
+
+    def EMPTY_MEMBERS(self, guard: Guard) -> None:
+        """Each attribute named in args[0] is an empty OrderedDict: the hooks of a module."""
+        (names,) = guard.args
+        self.emit(guard, "EMPTY_MEMBERS", guard.origin, names, expected=f"{', '.join(names)} empty")
 
     def DICT_KEYS(self, guard: Guard) -> None:
         """The keys and their order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,15 @@ from minidynamo.guards.state_reads import read
 from minidynamo.guards.text import text
 from minidynamo.literals import is_literal, literal
 from minidynamo.sources import FrameValues, Source
-from minidynamo.static_access import dict_keys, is_subtype, static_attr, static_len, type_name
+from minidynamo.static_access import (
+    dict_keys,
+    has_static_attr,
+    instance_dict,
+    is_subtype,
+    static_attr,
+    static_len,
+    type_name,
+)
 
 _SHORT = 80
 
@@ -271,6 +280,19 @@ def _presence(present: str) -> Callable[[GuardRow, object, FrameValues], str]:
     return lambda row, value, frame: f"{present} {literal(row.literals[0])}"
 
 
+def _own_member(row: GuardRow, value: object, frame: FrameValues) -> str:
+    own = instance_dict(value) or {}
+    return next((f"an own {name}" for name in row.literals[0] if name in own), "no dictionary of its own")
+
+
+def _filled(row: GuardRow, value: object, frame: FrameValues) -> str:
+    name = py_leaves.first_filled(value, row.literals[0])
+    found = static_attr(value, name) if name is not None and has_static_attr(value, name) else None
+    if type(found) is OrderedDict:
+        return f"{len(found)} element{'s' * (len(found) != 1)} in {name}"
+    return f"{name} is {short(found)}"
+
+
 def _keys(row: GuardRow, value: Any, frame: FrameValues) -> str:
     return _clip("keys (" + ", ".join(short(key) for key in dict_keys(value)) + ")")
 
@@ -293,6 +315,8 @@ _ACTUAL: dict[str, Callable[[GuardRow, Any, FrameValues], str]] = {
     "GLOBAL_ABSENT": _presence("a global named"),
     "HASATTR": _presence("no attribute"),
     "NOT_HASATTR": _presence("an attribute"),
+    "LACKS_MEMBERS": _own_member,
+    "EMPTY_MEMBERS": _filled,
     "DICT_CONTAINS": _presence("no key"),
     "DICT_HAS": _presence("no key"),
     "DICT_NOT_CONTAINS": _presence("key"),

@@ -69,6 +69,8 @@ _PYTHON: dict[str, Any] = {
     "___check_places": py_leaves.check_places,
     "___distinct": py_leaves.distinct,
     "___check_state_read": check_state_read,
+    "___lacks_members": py_leaves.lacks_members,
+    "___empty_members": py_leaves.empty_members,
     **CONSTRUCTORS,
 }
 _TORCH_CONSTANTS = SimpleNamespace(

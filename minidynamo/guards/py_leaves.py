@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 import weakref
+from collections import OrderedDict
 from typing import Any, TypeAlias
 
 import torch
@@ -17,6 +18,7 @@ from minidynamo.literals import Ref, is_literal, same
 from minidynamo.static_access import (
     dict_keys,
     has_static_attr,
+    instance_dict,
     is_one_of,
     is_subtype,
     static_attr,
@@ -249,6 +251,29 @@ def _layout(tensors: tuple[Any, ...]) -> tuple[tuple[int, int], ...]:
             number, first = storages.setdefault(tensor.untyped_storage()._cdata, (len(storages), start))
             out.append((number, start - first))
     return tuple(out)
+
+
+def lacks_members(value: object, names: tuple[str, ...]) -> bool:
+    """None of the names is in the object's own dictionary; False for an object without one."""
+    own = instance_dict(value)
+    return own is not None and not any(name in own for name in names)
+
+
+def empty_members(value: object, names: tuple[str, ...]) -> bool:
+    """Each of the attributes, found statically, is an exact OrderedDict without elements."""
+    return first_filled(value, names) is None
+
+
+def first_filled(value: object, names: tuple[str, ...]) -> str | None:
+    """The first of the attributes that is not so."""
+    for name in names:
+        try:
+            found = static_attr(value, name)
+        except AttributeError:
+            return name
+        if type(found) is not OrderedDict or len(found):
+            return name
+    return None
 
 
 def distinct(own: tuple[Any, ...], others: tuple[Any, ...]) -> bool:

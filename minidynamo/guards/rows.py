@@ -89,6 +89,12 @@ KINDS: dict[str, Kind] = {
     "SUBCLASS": _kind(
         "___check_subclass({path}, {0}, {1})", 6, "a class has another among its bases", holes="ll"
     ),
+    "LACKS_MEMBERS": _kind(
+        "___lacks_members({path}, {0})", 6, "names absent from its own dictionary", holes="l"
+    ),
+    "EMPTY_MEMBERS": _kind(
+        "___empty_members({path}, {0})", 6, "attributes that are empty OrderedDicts", holes="l"
+    ),
     "DICT_CONTAINS": _kind("{0} in {path}", 6, "key present", holes="l", needs_type=True),
     "DICT_NOT_CONTAINS": _kind("{0} not in {path}", 6, "key absent", holes="l", needs_type=True),
     "DICT_HAS": _kind("___dict_has({path}, {0})", 6, "key present in a dict that overrides `in`", holes="l"),

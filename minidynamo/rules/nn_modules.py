@@ -51,6 +51,8 @@ def _call_impl(tx: Tracing, args: Args, kwargs: Kwargs) -> VariableTracker:
     """nn.Module._call_impl: pre-hooks, forward, hooks."""
     module = _module(tx, args)
     args = args[1:]
+    if module.has_no_hooks(tx):
+        return tx.call(module.getattr(tx, "forward"), args, kwargs)
     for name in UNFOLLOWED:
         if module.hooks(tx, name) or module.global_hooks(tx, f"_global{name}"):
             tx.unsupported(UNSUPPORTED_CALL, name=f"{module.type_name()} with hooks of the kind {name}")

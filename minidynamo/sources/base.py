@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import functools
 import keyword
 import re
 import unicodedata
@@ -178,10 +177,14 @@ class Source:
         return out[::-1]
 
 
-@functools.cache
+_fields: dict[type[Source], tuple[str, ...]] = {}
+
+
 def _compared(cls: type[Source]) -> tuple[str, ...]:
     """The fields that make sources of one class differ."""
-    return tuple(f.name for f in dataclasses.fields(cls) if f.init and f.compare)
+    if cls not in _fields:
+        _fields[cls] = tuple(f.name for f in dataclasses.fields(cls) if f.init and f.compare)
+    return _fields[cls]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -435,6 +435,7 @@ def attempt(trace: Trace) -> Capture:
     for manager in reversed(trace.opened):
         manager.leave_graph(trace.graph, tx.position())
         manager.release()
+    trace.guard_lacking()
     trace.guard_mutated()
     trace.guard_changed()
     trace.guard_identities()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,8 @@ class Trace:
         self.generators: list[GeneratorVariable] = []
         self.classes: set[type] = set()
         self.class_sources: dict[type, Source] = {}  # one way to each class of a module
+        self.lacking: list[Any] = []  # modules, each with the names that its own dictionary lacks
+        self.untouched: list[Source] = []  # empty OrderedDicts that have no tracker
         self.outside_cells: list[OutsideCell] = []
         self.namespaces: dict[int, Source] = {
             id(frame.globals): GlobalsSource()
@@ -96,6 +99,10 @@ class Trace:
             manager.release()
         for key, value in reversed(self.states.items()):
             key.put(value)
+
+    def knows(self, source: Source) -> bool:
+        """Whether the value of `source` has a tracker."""
+        return source in self._by_source
 
     def step(self) -> None:
         """Count one instruction. Raises SkipFrame past `config.max_trace_steps`."""
@@ -206,6 +213,8 @@ class Trace:
         for changed in self.changed.values():
             assert changed.source is not None
             alike.setdefault(changed.python_type(), ([], []))[0].append(changed.source)
+        if OrderedDict in alike:
+            alike[OrderedDict][1].extend(s for s in self.untouched if not self.knows(s))
         for other in self._by_object.values() if alike else ():
             if other.source and other.python_type() in alike and id(other) not in self.changed:
                 alike[other.python_type()][1].append(other.source)
@@ -220,6 +229,11 @@ class Trace:
             for one in dicts if names in written else changed_dicts:
                 if one != names:
                     self.guard_distinct(one, names)
+
+    def guard_lacking(self) -> None:
+        """What the trace did not find in the own dictionaries of modules."""
+        for module in self.lacking:
+            self.install(make_guard(module.source, GuardBuilder.LACKS_MEMBERS, tuple(module.lacking)))
 
     def guard_mutated(self) -> None:
         """Decision 6: an input that the graph changes in place is no other input. To be called when the trace has ended: inputs that

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.nn.modules import module as module_globals
 
+from ..guards import py_leaves
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..optimized_module import OptimizedModule
@@ -38,6 +39,13 @@ from .user_objects import (
 )
 
 TABLES = ("_parameters", "_buffers", "_modules")  # in the order in which they are asked
+HOOKS = (  # dictionaries of hooks that a call asks
+    "_backward_hooks",
+    "_backward_pre_hooks",
+    "_forward_hooks_always_called",
+    "_forward_pre_hooks",
+    "_forward_hooks",
+)
 MARKS = ("_is_param", "_is_buffer")  # attributes that make a tensor a Parameter or Buffer
 Hooks = list[tuple[int, VariableTracker]]
 
@@ -45,10 +53,21 @@ Hooks = list[tuple[int, VariableTracker]]
 class NNModuleVariable(UserObjectVariable):
     """A module that exists outside of the trace."""
 
-    __slots__ = ()
+    __slots__ = ("lacking", "hookless")
     value: torch.nn.Module
 
+    def __init__(self, value: torch.nn.Module, source: Source) -> None:
+        super().__init__(value, source)
+        self.lacking: dict[str, None] = {}  # names that its own dictionary lacks: guarded when the trace ends
+        self.hookless = False  # guarded to have no hooks
+
     # --- where things are ---------------------------------------------------------------------------------------------
+    def guard_lacks(self, tx: Tracing, name: str) -> None:
+        """One guard for all names."""
+        if not self.lacking:
+            tx.trace.lacking.append(self)
+        self.lacking[name] = None
+
     def type_source(self, tx: Tracing) -> Source:
         """One way to the class for all its instances: the types of all are guarded."""
         known: dict[type, Source] = tx.trace.class_sources
@@ -149,6 +168,19 @@ class NNModuleVariable(UserObjectVariable):
         self.stored[name] = value
 
     # --- hooks --------------------------------------------------------------------------------------------------------
+    def has_no_hooks(self, tx: Tracing) -> bool:
+        """Whether none of the dictionaries of hooks that a call asks has an element: one guard for the instance's own. False also
+        where the trace has looked at one of them closer."""
+        if any(name in self.stored or tx.trace.knows(AttrSource(self.source, name)) for name in HOOKS):
+            return False
+        if not self.hookless:
+            if py_leaves.first_filled(self.value, HOOKS) is not None:
+                return False
+            tx.install(make_guard(self.source, GuardBuilder.EMPTY_MEMBERS, HOOKS))
+            tx.trace.untouched.extend(AttrSource(self.source, name) for name in HOOKS)
+            self.hookless = True
+        return not any(self.global_hooks(tx, f"_global{name}") for name in HOOKS)
+
     def hooks(self, tx: Tracing, name: str) -> Hooks:
         """(id, hook) of one of the instance's dictionaries of hooks, as the trace left it."""
         found = self.own_attribute(tx, name)

@@ -421,8 +421,12 @@ class UserObjectVariable(UserObject):
         if members is not None and name in members:
             return tx.lazily(members[name], AttrSource(self.source, name))
         if members is not None:
-            tx.install(make_guard(AttrSource(self.source, "__dict__"), GuardBuilder.DICT_CONTAINS, name))
+            self.guard_lacks(tx, name)
         return None
+
+    def guard_lacks(self, tx: Tracing, name: str) -> None:
+        """The own dictionary has no `name`."""
+        tx.install(make_guard(AttrSource(self.source, "__dict__"), GuardBuilder.DICT_CONTAINS, name))
 
     def class_source(self, tx: Tracing, name: str) -> Source:
         if (

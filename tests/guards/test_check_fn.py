@@ -8,6 +8,7 @@ import gc
 import re
 import types
 import weakref
+from collections import OrderedDict
 
 import pytest
 import torch
@@ -160,6 +161,9 @@ CASES = {
     "slot": (guard(B.EQUALS_MATCH, source=AttrSource(X, "a")), slotted(1), slotted(2)),
     "hasattr": (guard(B.HASATTR, "a"), Box(a=1), Box()),
     "no attr": (guard(B.HASATTR, "a"), Box(), Box(a=1)),
+    "lacks": (guard(B.LACKS_MEMBERS, ("a", "b")), Box(c=1), Box(b=1)),
+    "empty": (guard(B.EMPTY_MEMBERS, ("a",)), Box(a=OrderedDict()), Box(a=OrderedDict(k=1))),
+    "empty, another type": (guard(B.EMPTY_MEMBERS, ("a",)), Box(a=OrderedDict()), Box(a={})),
     "key": (guard(B.DICT_CONTAINS, "a"), {"a": 1}, {"b": 1}),
     "no key": (guard(B.DICT_CONTAINS, "a"), {"b": 1}, {"a": 1}),
     "key of a dict with its own `in`": (guard(B.DICT_CONTAINS, "a"), MyDict(a=1), MyDict()),
@@ -498,9 +502,9 @@ def test_no_guard_runs_code_of_the_value_it_meets(build, case):
         holds = check.fn(victim.locals["x"], None, frame.globals, None)
     except (TypeError, AttributeError, LookupError):
         holds = False
-    assert holds is (case == "no attr")
+    assert holds is (case in ("no attr", "lacks"))
     failure = explain_failure(check, victim)
-    assert (failure is None) is (case == "no attr")
+    assert (failure is None) is (case in ("no attr", "lacks"))
 
 
 @pytest.mark.parametrize(

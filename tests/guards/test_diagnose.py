@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import pytest
 import torch
 
@@ -115,6 +117,22 @@ CASES = [
         {"k": [1]},
         {"k": [1, 2]},
         "x['k']: expected length 1, found length 2",
+    ),
+    (
+        X,
+        B.LACKS_MEMBERS,
+        (("a", "b"),),
+        Config(),
+        Config(b=1),
+        "argument x: expected no own a, b, found an own b",
+    ),
+    (
+        X,
+        B.EMPTY_MEMBERS,
+        (("a",),),
+        Config(a=OrderedDict()),
+        Config(a=OrderedDict(k=1)),
+        "argument x: expected a empty, found 1 element in a",
     ),
     (X, B.DICT_KEYS, (), {"a": 1}, {"b": 1}, "argument x: expected keys ('a',), found keys ('b')"),
     (X, B.DICT_CONTAINS, ("a",), {"a": 1}, {}, "argument x: expected key 'a', found no key 'a'"),

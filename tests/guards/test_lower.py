@@ -111,6 +111,7 @@ GUARDS = [
     make_guard(ClosureSource("k", 0), B.EQUALS_MATCH),
     make_guard(X, B.TYPE_MATCH),
     make_guard(X, B.HASATTR, "extra"),
+    make_guard(X, B.LACKS_MEMBERS, ("extra", "more")),
     make_guard(X, B.HASATTR, "cfg"),
     make_guard(AttrSource(X, "cfg"), B.CONSTANT_MATCH),
     make_guard(AttrSource(X, "items"), B.LIST_LENGTH),
@@ -249,7 +250,19 @@ def test_the_table_and_the_reference_machine_have_the_same_instructions():
     assert sorted(implemented) == sorted(names)
     for op in OPS.values():
         assert op.input in ("REG", "NONE") and (op.input == "REG") == (op.name not in machine._FRAME_OPS)
-        assert op.operand in ("INDEX", "STR", "PTR", "CONST", "CONSTS", "REG", "SPEC", "TEXT", "REGS", "NONE")
+        assert op.operand in (
+            "INDEX",
+            "STR",
+            "PTR",
+            "CONST",
+            "CONSTS",
+            "REG",
+            "SPEC",
+            "TEXT",
+            "REGS",
+            "NAMES",
+            "NONE",
+        )
         assert op.doc
 
 

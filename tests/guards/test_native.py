@@ -139,6 +139,8 @@ MAKERS = [
     ),
     *(make_guard(X, method) for method in (B.SET_ITEMS, B.SET_ORDER, B.TENSOR_MATCH)),
     *(make_guard(X, B.HASATTR, name) for name in ("x", "y", "__dict__", "shape", "__name__")),
+    make_guard(X, B.LACKS_MEMBERS, ("x", "training")),
+    make_guard(X, B.EMPTY_MEMBERS, ("_forward_hooks", "_backward_hooks")),
     *(make_guard(X, B.DICT_CONTAINS, key) for key in ("a", 1, KEY, -0.0)),
     *(make_guard(X, B.SET_CONTAINS, key) for key in ("a", 1, KEY)),
     *(make_guard(AttrSource(X, name), B.EQUALS_MATCH) for name in ("x", "training", "__len__")),

@@ -4,6 +4,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/SavedTensorHooks.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/AutogradState.h>
@@ -267,6 +268,7 @@ uint64_t state_bits() {
   // Dispatch modes include the Python key, functorch its front key, while their stacks are not empty.
   flag(keys.included_.has(DispatchKey::Python));
   flag(keys.included_.has(DispatchKey::FuncTorchDynamicLayerFrontMode));
+  flag(!at::SavedTensorDefaultHooks::get_tls_state().stack.empty());
   uint64_t autocast = 0;
   uint64_t dtypes = 0;
   for (size_t i = 0; i < kAutocast.size(); ++i) {

@@ -347,6 +347,7 @@ STATE_FLAGS = (
     "a __torch_function__ mode on the stack",
     "a __torch_dispatch__ mode on the stack",
     "a functorch transform",
+    "hooks on saved tensors",
     "autocast cache",
     "autocast on cpu",
     "autocast on cuda",
@@ -378,6 +379,7 @@ def global_state() -> tuple[int, str]:
         torch._C._len_torch_function_stack() > 0,
         included(torch._C.DispatchKey.Python),
         included(torch._C.DispatchKey.FuncTorchDynamicLayerFrontMode),
+        torch._C._autograd._top_saved_tensors_default_hooks(True) is not None,  # type: ignore[attr-defined]
         any(autocast) and torch.is_autocast_cache_enabled(),
         *autocast,
     )

@@ -14,6 +14,11 @@ REFUSED: tuple[tuple[str, Callable[[], bool]], ...] = (
     ("a torch dispatch mode", lambda: torch._C._len_torch_dispatch_stack() > 0),
     ("a functorch transform", lambda: torch._C._functorch.peek_interpreter_stack() is not None),
     ("torch.jit tracing", torch.jit.is_tracing),
+    # Operators call them, and they may raise to leave the function early: nothing could be run again.
+    (
+        "hooks on saved tensors",
+        lambda: torch._C._autograd._top_saved_tensors_default_hooks(True) is not None,  # type: ignore[attr-defined]
+    ),
 )
 
 

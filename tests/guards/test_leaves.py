@@ -270,6 +270,17 @@ def test_functorch_shows_in_the_state():
         torch.zeros(2)
     )
     assert states[0][0] == states[0][1] != before
+
+
+def test_hooks_on_saved_tensors_show_in_the_state():
+    before = leaves.global_state()
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        assert leaves.native.global_state() == py_leaves.global_state() != before
+        assert py_leaves.global_state_mismatch(*before) == "hooks on saved tensors off -> on"
+    assert leaves.global_state() == before
+
+
+def test_autocast_dtypes_are_told():
     with torch.autocast("cpu"):
         bits, dtype = leaves.global_state()
     with torch.autocast("cpu", dtype=torch.float16):

@@ -2,6 +2,7 @@
 
 #include "direct.h"
 #include "guard_vm.h"
+#include "hints.h"
 #include "stats.h"
 
 /* ---- state of a code object ---- */
@@ -29,6 +30,7 @@ static void state_free(void *extra)
     if (state->all_next != NULL) {
         state->all_next->all_prev = state->all_prev;
     }
+    PyMem_Free(state->hints);
     PyMem_Free(state);
     md_exc_put(exc);
 }
@@ -174,14 +176,22 @@ MdOutcome md_cache_lookup(PyThreadState *ts, MdThread *t, MdCodeState *state, Md
 {
     flat->values[flat->count] = func->func_globals;
     flat->values[flat->count + 1] = func->func_closure != NULL ? func->func_closure : Py_None;
-    MdEntry *entry = preferred(state, prefer);
+    bool many = state->entries >= MD_MANY_ENTRIES;
+    uint64_t signature = many ? md_hint_signature(flat, func) : 0;
+    MdEntry *entry = many ? md_hint_find(state, signature) : NULL;
+    if (entry == NULL) {
+        entry = preferred(state, prefer);
+    }
     bool early = entry != state->head; /* it is tried out of turn, and not again in its turn */
-    uint64_t skipped = early ? prefer : 0;
+    uint64_t skipped = early ? entry->serial : 0;
     while (entry != NULL) {
         MdEntry *next = entry->next;
         if ((early || entry->serial != skipped) && serves(entry, context)) {
             MdOutcome outcome = try_entry(ts, t, state, context, flat, entry, &next);
             if (MD_LIKELY(outcome != MD_MISS)) {
+                if (many && outcome == MD_HIT) {
+                    md_hint_set(state, signature, entry);
+                }
                 *found = entry;
                 return outcome;
             }
@@ -208,6 +218,8 @@ void md_cache_unlink(MdEntry *entry)
     *link = entry->next;
     entry->next = NULL;
     entry->state = NULL;
+    state->entries--;
+    md_hint_drop(state, entry);
     MD_COUNT(entries_dropped);
 }
 
@@ -295,6 +307,7 @@ MdEntry *md_cache_add(PyCodeObject *code, MdContext *context, PyObject *guarded)
         link = &(*link)->next;
     }
     *link = entry;
+    state->entries++;
     MD_COUNT(entries_added);
     drop_invalid(state, context->key);
     return entry;

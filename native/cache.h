@@ -20,6 +20,9 @@ typedef enum {
 struct MdCodeState {
     PyCodeObject *code;              /* borrowed: the code object that it hangs on */
     MdEntry *head;                   /* borrowed entries, oldest first */
+    Py_ssize_t entries;              /* how many */
+    struct MdHint *hints;            /* a table of `hint_room` places, a power of two or 0 (hints.h) */
+    size_t hint_room;
     MdCodeState *all_next, *all_prev;
     MdMark mark;
     bool demoted;                    /* SKIP_SUBTREE by itself, not by order */

@@ -33,6 +33,8 @@ static const struct {
 #undef GUARD_OP
 };
 
+const TensorLeafApi *md_tensor_leaves;
+
 static bool is_load(MdGuardOp op)
 {
     return ops[op].name[0] == 'L';
@@ -171,7 +173,7 @@ static int make_spec(MdGuards *self, MdInstr *ins, MdGuardOp op, PyObject *opera
         if (leaves->version != TENSOR_LEAF_VERSION) {
             return malformed(op, "minidynamo._tensor_guards is of another build; run `make build`");
         }
-        self->leaves = leaves;
+        self->leaves = md_tensor_leaves = leaves;
     }
     if (op == MD_OP_CHECK_TENSOR) {
         ins->leaf = self->leaves->make(operand);

@@ -78,6 +78,9 @@ typedef struct {
 
 extern PyTypeObject MdGuards_Type;
 
+/* torch's part, once a program has needed it. */
+extern const TensorLeafApi *md_tensor_leaves;
+
 /* Runs the program. `values`: the flat arguments, globals, closure (a tuple or None), held by the caller, who also
  * holds the program. 1: all guards hold; 0: one does not; -1 with an exception: one raised. `failed` (may be NULL)
  * gets the index of the instruction that did not hold; `inputs` (may be NULL; empty) gets the inputs if all hold. */

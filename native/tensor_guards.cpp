@@ -306,15 +306,20 @@ PyObject* global_state(PyObject*, PyObject*) {
 
 constexpr int64_t kAnyDim = std::numeric_limits<int64_t>::min();
 
+constexpr size_t kInlineDims = 5;
+
 struct Leaf {
   const void* type = nullptr;
+  bool torchs_own = false;  // the type is known to be one of tensors
   uint64_t keyset = 0;
   c10::ScalarType dtype = c10::ScalarType::Undefined;
   c10::Device device{c10::DeviceType::CPU};
   bool requires_grad = false;
-  bool any = false;           // some dimension is free
-  std::vector<int64_t> sizes;
-  std::vector<int64_t> strides;
+  bool any = false;  // some dimension is free
+  size_t rank = 0;
+  std::array<int64_t, 2 * kInlineDims> few{};  // sizes, then strides, where there are not more dimensions
+  std::vector<int64_t> many;                   // else
+  const int64_t* dims() const { return rank <= kInlineDims ? few.data() : many.data(); }
 };
 
 bool read_dims(PyObject* tuple, std::vector<int64_t>& out, bool& any) {
@@ -330,6 +335,31 @@ bool read_dims(PyObject* tuple, std::vector<int64_t>& out, bool& any) {
     out.push_back(dim);
   }
   return true;
+}
+
+bool read_layout(Leaf& leaf, PyObject* sizes, PyObject* strides) {
+  if (!read_dims(sizes, leaf.many, leaf.any)) return false;
+  leaf.rank = leaf.many.size();
+  if (!read_dims(strides, leaf.many, leaf.any)) return false;
+  if (leaf.many.size() != 2 * leaf.rank) {
+    PyErr_SetString(PyExc_ValueError, "a tensor spec has as many strides as sizes");
+    return false;
+  }
+  if (leaf.rank <= kInlineDims) std::copy(leaf.many.begin(), leaf.many.end(), leaf.few.begin());
+  return true;
+}
+
+PyTypeObject* parameter_type = nullptr;
+
+// Types that live as long as the process, so that an object of one is a tensor without looking at its bases.
+bool is_torchs_own(const void* type) {
+  if (parameter_type == nullptr) {
+    PyObject* module = PyImport_ImportModule("torch.nn.parameter");
+    if (module != nullptr) parameter_type = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module, "Parameter"));
+    Py_XDECREF(module);
+    PyErr_Clear();  // then there are no parameters
+  }
+  return type == THPVariableClass || (type == parameter_type && type != nullptr);
 }
 
 bool read_dtype(PyObject* name, c10::ScalarType& out) {
@@ -367,36 +397,52 @@ void* leaf_make(PyObject* spec) {
   if (PyErr_Occurred()) return nullptr;
   leaf->requires_grad = part[4] == Py_True;
   const bool read = read_dtype(part[2], leaf->dtype) && read_device(part[3], leaf->device) &&
-                    read_dims(part[5], leaf->sizes, leaf->any) && read_dims(part[6], leaf->strides, leaf->any);
+                    read_layout(*leaf, part[5], part[6]);
+  leaf->torchs_own = is_torchs_own(leaf->type);
   return read ? leaf.release() : nullptr;
 }
 
-bool dims_match(const std::vector<int64_t>& expected, c10::IntArrayRef actual, bool any) {
-  if (expected.size() != actual.size()) return false;
-  if (!any) return std::equal(expected.begin(), expected.end(), actual.begin());
-  for (size_t i = 0; i < expected.size(); ++i)
-    if (expected[i] != kAnyDim && expected[i] != actual[i]) return false;
+bool dims_match(const int64_t* expected, c10::IntArrayRef actual, bool any) {
+  for (size_t i = 0; i < actual.size(); ++i)
+    if (expected[i] != actual[i] && !(any && expected[i] == kAnyDim)) return false;
   return true;
 }
 
 int leaf_check(const void* pointer, const TensorTls* tls, PyObject* obj) {
   const Leaf& leaf = *static_cast<const Leaf*>(pointer);
   if (Py_TYPE(obj) != leaf.type) return 0;
-  const c10::TensorImpl* impl = impl_of(obj);
+  const c10::TensorImpl* impl = nullptr;
+  if (leaf.torchs_own) {
+    const at::Tensor& tensor = THPVariable_Unpack(obj);
+    impl = tensor.defined() ? tensor.unsafeGetTensorImpl() : nullptr;
+  } else {
+    impl = impl_of(obj);
+  }
   if (impl == nullptr || is_opaque(*impl)) return 0;
   const c10::DispatchKeySet included(c10::DispatchKeySet::RAW, tls->included);
   const c10::DispatchKeySet excluded(c10::DispatchKeySet::RAW, tls->excluded);
   const uint64_t keyset = ((impl->key_set() | included) - excluded).raw_repr();
+  const c10::IntArrayRef sizes = impl->sizes();
   return keyset == leaf.keyset && impl->dtype().toScalarType() == leaf.dtype && impl->device() == leaf.device &&
-         (tls->grad_mode != 0 && impl->requires_grad()) == leaf.requires_grad &&
-         dims_match(leaf.sizes, impl->sizes(), leaf.any) && dims_match(leaf.strides, impl->strides(), leaf.any);
+         (tls->grad_mode != 0 && impl->requires_grad()) == leaf.requires_grad && sizes.size() == leaf.rank &&
+         dims_match(leaf.dims(), sizes, leaf.any) && dims_match(leaf.dims() + leaf.rank, impl->strides(), leaf.any);
+}
+
+uint64_t api_signature(PyObject* obj) {
+  const c10::TensorImpl* impl = impl_of(obj);
+  if (impl == nullptr || is_opaque(*impl)) return 0;
+  uint64_t hash = 1 + static_cast<uint64_t>(impl->dtype().toScalarType());
+  hash = hash * 31 + static_cast<uint64_t>(impl->device().type());
+  for (const int64_t size : impl->sizes()) hash = (hash ^ static_cast<uint64_t>(size)) * 0x9E3779B97F4A7C15u + 1;
+  return hash | 1;
 }
 
 void leaf_free(void* leaf) {
   delete static_cast<Leaf*>(leaf);
 }
 
-TensorLeafApi leaf_api{TENSOR_LEAF_VERSION, leaf_make, leaf_check, leaf_free, api_check_global_state, api_read_tls};
+TensorLeafApi leaf_api{TENSOR_LEAF_VERSION, leaf_make, leaf_check, leaf_free, api_check_global_state, api_read_tls,
+                       api_signature};
 
 // leaf_check(spec, obj): one check through the C interface.
 PyObject* check_leaf(PyObject*, PyObject* const* args, Py_ssize_t count) {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define TENSOR_LEAF_CAPSULE "minidynamo._tensor_guards._leaf"
-#define TENSOR_LEAF_VERSION 2
+#define TENSOR_LEAF_VERSION 3
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +30,8 @@ typedef struct {
     /* 1 if torch's global state is (bits, default dtype name), else 0. Never raises. */
     int (*check_global_state)(const TensorTls *tls, uint64_t bits, PyObject *default_dtype);
     void (*read_tls)(TensorTls *tls);
+    /* A hash of dtype, device and sizes; 0 for what is no plain tensor. Never raises, runs no Python code. */
+    uint64_t (*signature)(PyObject *obj);
 } TensorLeafApi;
 
 #ifdef __cplusplus

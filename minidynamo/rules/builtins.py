@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import abc
+import collections.abc
 import math
+import numbers
 import operator
 import types
 from collections.abc import Callable
@@ -31,6 +33,7 @@ PURE: frozenset[Any] = frozenset(
     [
         *(abs, min, max, round, divmod, int, float, bool, complex, str, len, sum, ord, chr, bin, hex, oct),
         *(all, any, sorted, repr, ascii, format),
+        *(int.from_bytes, bytes.fromhex, float.fromhex),
         *(f for f in vars(math).values() if callable(f) and f not in _UNBOUNDED),
     ]
 )
@@ -132,10 +135,12 @@ def _is_instance(tx: Tracing, value: VariableTracker, tp: type, wanted: ClassVar
 def _is_virtual(tx: Tracing, value: VariableTracker, tp: type, cls: type) -> bool:
     """An abstract class. About a builtin type the answer of one of the standard library is part of Python; a class of the user's that
     derives from it is an instance for good; all else can be registered at any time."""
-    if isinstance(value, UserObject) and is_subtype(tp, cls):
+    standard = any(cls is each for each in _STANDARD_ABCS)
+    hook = type_lookup(cls, "__subclasshook__")
+    if isinstance(value, UserObject) and is_subtype(tp, cls) and (standard or hook is _NO_HOOK):
         value.guard_bases(tx, cls)
         return True
-    if cls.__module__ not in _STANDARD_ABCS or tp.__flags__ & HEAP_TYPE or tp.__module__ != "builtins":
+    if not standard or tp.__flags__ & HEAP_TYPE or tp.__module__ != "builtins":
         tx.unsupported(OPAQUE_VALUE, operation="isinstance()", type=value.type_name())
     return issubclass(tp, cls)
 
@@ -145,7 +150,13 @@ _OWN_CLASS = object.__dict__["__class__"]
 
 # Metaclasses whose `__instancecheck__` is known: torch's say what the MRO says but for special classes.
 _LIBRARY_CHECKS = (abc.ABCMeta, type(torch.Tensor), type(torch.nn.Parameter))
-_STANDARD_ABCS = ("collections.abc", "numbers")
+_STANDARD_ABCS = [
+    cls
+    for module in (collections.abc, numbers)
+    for cls in vars(module).values()
+    if type(cls) is abc.ABCMeta  # none of them says no to a class that derives from it
+]
+_NO_HOOK = object.__dict__["__subclasshook__"]
 
 
 @rule(issubclass)

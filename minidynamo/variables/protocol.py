@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS
@@ -125,6 +126,8 @@ def getattr_(tx: Tracing, owner: VariableTracker, name: str) -> VariableTracker:
     static = type_lookup(owner.python_type(), name)
     if name == "__class__" and static is vars(object)["__class__"] and known_type(owner) is not None:
         return class_of(tx, owner)
+    if isinstance(owner, ConstantVariable) and type(static) is types.WrapperDescriptorType:
+        return BoundMethodVariable(owner, name)
     if type(static).__name__ == "method_descriptor" and not isinstance(owner, TensorVariable):
         if type(owner).call_method is not VariableTracker.call_method:
             return BoundMethodVariable(owner, name)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import types
 from typing import Any
 
+from ..guards.builder import GuardBuilder
+from ..guards.guard import make_guard
 from ..pycode import expr as E
 from ..sources import AttrSource, ItemSource, Source, TypeSource
 from ..static_access import is_subtype, type_lookup
 from .base import Emitting, Tracing, VariableTracker
 from .classes import ClassVariable
 from .functions import BuiltinVariable
-from .user_objects import NewObjectVariable, UserMethodVariable, UserObject
+from .user_objects import MISSING, NewObjectVariable, UserMethodVariable, UserObject
 
 _MRO = type.__dict__["__mro__"].__get__
 
@@ -51,8 +53,15 @@ class SuperVariable(VariableTracker):
         return super().getattr(tx, name)
 
     def guard_absent(self, tx: Tracing, cls: type, position: int, name: str) -> None:
-        """The class at that place of the MRO is the same one, and what it finds under the name it has from behind."""
-        tx.wrap(cls, ItemSource(AttrSource(self._type(tx), "__mro__"), position))
+        """The class at that place of the MRO is the same one, and has nothing of its own under the name: what it finds there is what
+        it finds now."""
+        home = ItemSource(AttrSource(self._type(tx), "__mro__"), position)
+        tx.wrap(cls, home)
+        raw = type_lookup(cls, name, MISSING)
+        if raw is MISSING:
+            tx.install(make_guard(home, GuardBuilder.HASATTR, name))
+        else:
+            tx.wrap(raw, AttrSource(home, name, raw=True))
 
     def bound(self, tx: Tracing, name: str, raw: Any, home: Source) -> VariableTracker:
         """The attribute of a class in the MRO, bound to the owner."""

@@ -18,7 +18,7 @@ c_files = $(wildcard native/*.c native/*.h)
 cpp_files = $(wildcard native/*.cpp native/*.hpp native/*/*.cpp native/*/*.h)
 
 .PHONY: help venv build demo test test-quick test-py312 test-py313 test-py314 test-native test-asan wheel-check \
-	nightly lint format bench bench-quick clean
+	nightly lint format bench bench-counters bench-quick clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / { printf "  make %-34s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ format: $(deps) ## rewrite the sources in the project's format
 
 bench-quick: build ## a short benchmark run: under five minutes
 	$(python) -m benchmarks --quick $(ARGS)
+
+bench-counters: build ## exact counters of the quick workloads against benchmarks/baseline.json
+	$(python) -m benchmarks micro models train python scaling --quick --counters --vs benchmarks/baseline.json $(ARGS)
 
 bench: build ## the whole benchmark run: under forty minutes
 	$(python) -m benchmarks $(ARGS)

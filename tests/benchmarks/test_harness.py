@@ -1,0 +1,161 @@
+"""The harness as a user runs it: workloads, the documents that it writes, its command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import results, tables, workloads
+from benchmarks.main import main
+from benchmarks.runner import Plan, measured, run
+from benchmarks.workloads import TABLE, Case, select
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded():
+    workloads.load()
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """One small run, as JSON."""
+    out = tmp_path_factory.mktemp("bench") / "run.json"
+    assert main(["micro", "--quick", "--counters", "--only", "x plus 1", "-o", str(out)]) == 0
+    return out
+
+
+def test_every_suite_has_workloads_and_names_are_unique():
+    assert {row.suite for row in TABLE.values()} == set(workloads.SUITES)
+    assert select(["micro"], quick=True) and len(select(["micro"])) > len(select(["micro"], quick=True))
+
+
+def test_a_new_workload_is_a_function(monkeypatch):
+    monkeypatch.setattr(workloads, "TABLE", {})
+
+    @workloads.workload("micro")
+    def doubles() -> Case:
+        return Case(lambda x: x * 2, (1.0,))
+
+    assert [row.name for row in workloads.TABLE.values()] == ["doubles"]
+    with pytest.raises(ValueError, match="no suite 'mikro'; suites are"):
+        workloads.add("mikro", "w", doubles)
+
+
+def test_fresh_code_each_time():
+    row = TABLE["x plus 1"]
+    first, second = row.fresh(), row.fresh()
+    assert first.fn.__code__ is not second.fn.__code__
+    assert TABLE["x plus 1"] is row
+
+
+def test_counters_are_exact(counted):
+    again = run(Plan(["micro"], True, False, "x plus 1", counters_only=True), lambda text: None)
+    (row,) = results.read(counted)["workloads"]
+    (same,) = again["workloads"]
+    assert row["counters"] == same["counters"] == {
+        "graphs": 1, "ops": 1, "compiles": 1, "breaks": 0, "recompiles": 0, "skipped": 0, "guards": 2,
+    }  # fmt: skip
+    assert abs(row["calls"] - same["calls"]) <= 2
+
+
+def test_a_planted_guard_break_and_graph_are_found(counted, tmp_path, capsys):
+    base = results.read(counted)
+    base["workloads"][0]["counters"] |= {"guards": 1, "graphs": 0, "breaks": -1}
+    base["workloads"][0]["calls"] = round(base["workloads"][0]["calls"] * 0.98)
+    path = tmp_path / "base.json"
+    results.write(base, path)
+    assert main(["compare", str(path), str(counted)]) == 3
+    said = capsys.readouterr().out
+    for figure in ("guards 1 -> 2", "graphs 0 -> 1", "breaks -1 -> 0", "calls per compile", "4 regressions"):
+        assert figure in said
+    assert main(["compare", str(counted), str(counted)]) == 0
+
+
+def test_a_workload_that_fails_is_a_row_and_the_run_goes_on():
+    def broken() -> Case:
+        raise RuntimeError("planted\nsecond line")
+
+    row = workloads.Workload("planted", "micro", broken, True, None, True, "")
+    entry = measured(row, Plan(["micro"], True, False, counters_only=True))
+    assert entry["error"] == "RuntimeError: planted"
+    absent = workloads.Workload("absent", "micro", broken, True, "no_such_package", True, "")
+    assert (
+        measured(absent, Plan(["micro"], True, False))["not_run"]
+        == "the package no_such_package is not installed"
+    )
+
+
+def test_tables(counted):
+    document = results.read(counted)
+    text = tables.markdown(document)
+    assert "| x plus 1 |" in text and "A/A noise" in text
+    assert "x plus 1\t" in tables.plain(document)
+
+
+def test_a_portable_document_has_no_times(counted, tmp_path):
+    document = results.read(counted)
+    document["workloads"][0]["warm"] = {
+        "floor": 0.01, "eager": {"value": 0.9, "low": 0.8, "high": 1.0, "pairs": 20, "a": 1e-6, "b": 1e-6},
+    }  # fmt: skip
+    document["workloads"][0]["cold"] = {"ms": 1.5, "over_peer": 0.05, "stages": {"lift": 0.1}}
+    text = json.dumps(results.portable(document))
+    assert '"over_peer"' in text and '"ms"' not in text and '"a"' not in text and '"load"' not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["mikro"], "no suite 'mikro'; suites are micro"),
+        (["--vs", "missing.json"], "missing.json: No such file or directory"),
+        (["compare", "missing.json", "missing.json"], "missing.json: No such file"),
+        (["--fail", "lots"], "'lots' is no share"),
+    ],
+)
+def test_wrong_usage_is_one_line(words, said, capsys):
+    try:
+        code = main(words)
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2
+    error = capsys.readouterr().err
+    assert said in error and len(error.strip().splitlines()) == 1
+
+
+def test_a_file_of_another_kind(tmp_path, capsys):
+    path = tmp_path / "other.json"
+    path.write_text('{"schema": "other"}')
+    assert main(["compare", str(path), str(path)]) == 2
+    assert "schema 'other' instead of 'minidynamo-bench/1'" in capsys.readouterr().err
+    path.write_text("{")
+    assert main(["compare", str(path), str(path)]) == 2
+
+
+def test_plots(counted, tmp_path):
+    pytest.importorskip("matplotlib", reason="plots need matplotlib (extra `bench`)")
+    from benchmarks.plots import draw
+
+    document = results.read(counted)
+    document["workloads"][0]["warm"] = {
+        "floor": 0.01, "eager": {"value": 0.9, "low": 0.8, "high": 1.0, "pairs": 20, "a": 1e-6, "b": 1e-6},
+    }  # fmt: skip
+    document["workloads"][0]["cold"] = {"ms": 1.5, "over_peer": 0.05, "stages": {"translate": 1.0}}
+    document["scaling"] = [{"family": "guards", "sizes": [1, 10], "calls": [10, 90], "calls_exponent": 0.95}]
+    names = {path.name for path in draw(document, tmp_path)}
+    assert names == {f"{name}.{ending}" for name in ("speed", "cold", "scaling") for ending in ("svg", "png")}
+
+
+@pytest.mark.slow
+def test_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "minidynamo", "bench", "micro", "--quick", "--counters", "--only", "1 graph break"],
+        capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "1 graph break" in done.stdout and "breaks=1" in done.stdout

@@ -57,7 +57,7 @@ def compare_first_run(
 
 def describe(value: Any) -> str:
     """Type, and shape for a tensor; never data."""
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, torch.Tensor) and not value.is_nested:
         return f"a {type(value).__name__} {value.dtype} {tuple(value.shape)}"
     return f"a {type(value).__name__}"
 
@@ -85,6 +85,10 @@ def differs(want: Any, got: Any, where: str) -> str | None:
 
 
 def _tensors(want: torch.Tensor, got: torch.Tensor, where: str) -> str | None:
+    if want.is_nested != got.is_nested:
+        return f"{where} is nested in one of plain Python and captured code"
+    if want.is_nested:  # has no shape: its parts are compared
+        return differs(list(want.detach().unbind()), list(got.detach().unbind()), f"unbind() of {where}")
     for name in ("dtype", "device", "shape", "requires_grad", "layout"):
         if getattr(want, name) != getattr(got, name):
             return (

@@ -26,6 +26,7 @@ STATE_READS: dict[str, Callable[..., Any]] = {
     "number of interop threads": torch.get_num_interop_threads,
     "float32 matmul precision": torch.get_float32_matmul_precision,
     "warn always": torch.is_warn_always_enabled,
+    "jit tracing": torch.jit.is_tracing,
     "flash attention": torch._C._get_flash_sdp_enabled,
     "memory efficient attention": torch._C._get_mem_efficient_sdp_enabled,
     "math attention": torch._C._get_math_sdp_enabled,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import torch
 
+from ..guards.builder import GuardBuilder
 from ..reasons import UNSUPPORTED_CALL
 from ..static_access import static_attr
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import fold
 from ..variables.enums import is_enumeration
 from ..variables.exceptions import follows, make_exception
-from ..variables.functions import BuiltinVariable, TorchFunctionVariable
+from ..variables.functions import BuiltinVariable, TorchFunctionVariable, UserFunctionVariable
 from ..variables.namedtuples import is_namedtuple, make_namedtuple
 from ..variables.sequences import RangeVariable, SequenceVariable
 from . import (  # noqa: F401 - iteration, nn_modules fill RULES
@@ -55,10 +57,34 @@ def call(
     if classes.may_instantiate(target):
         return classes.instantiate(tx, fn, args, kwargs)
     if isinstance(fn, TorchFunctionVariable):
+        if (
+            isinstance(target, types.FunctionType)
+            and fn.source is not None
+            and not _are_operands(tx, args, kwargs)
+        ):
+            return tx.inline(function_of(tx, fn), args, kwargs)
         return tensor_ops.tensor_op(tx, target, args, kwargs)
     if methods.is_method(target):
         return methods.call_method(tx, target, args, kwargs)
     tx.unsupported(UNSUPPORTED_CALL, name=_user_name(target))
+
+
+def _are_operands(tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> bool:
+    """Whether all arguments can be those of a node."""
+    try:
+        for arg in (*args, *kwargs.values()):
+            tensor_ops.realized(tx, arg).as_python_proxy()
+    except TypeError:
+        return False
+    return True
+
+
+def function_of(tx: Tracing, fn: TorchFunctionVariable) -> UserFunctionVariable:
+    """A torch function written in Python that cannot be a node, because it is given objects that a graph has not: its code."""
+    assert fn.source is not None
+    made = UserFunctionVariable(fn.fn, fn.source)
+    made.make_guards(tx, GuardBuilder.FUNCTION_MATCH)
+    return made
 
 
 def _hashable(target: Any) -> bool:

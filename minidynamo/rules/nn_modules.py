@@ -12,14 +12,16 @@ from torch.nn.modules import module as module_globals
 
 from ..reasons import CALL_ARGUMENTS, OPERATOR_FAILS, UNSUPPORTED_CALL
 from ..sources import WeakRefSource
-from ..static_access import is_subtype
+from ..static_access import is_subtype, type_lookup
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable
 from ..variables.dicts import DictVariable, from_names
 from ..variables.keys import Key
 from ..variables.nn_module import Hooks, ModuleSliceVariable, NNModuleVariable
+from ..variables.protocol import known_type
 from ..variables.sequences import NONE, SequenceVariable, TupleVariable
 from ..variables.tensor import TensorVariable
+from ..variables.user_objects import UserObject
 from .builtins import Args, items_of, positional, rule
 
 Kwargs = dict[str, VariableTracker]
@@ -200,15 +202,30 @@ def _weights_have_changed(tx: Tracing, module: VariableTracker) -> VariableTrack
     return ConstantVariable(False)
 
 
+def _is_overriding(tx: Tracing, operand: VariableTracker) -> bool:
+    """Whether the object's class has a `__torch_function__` of its own. (Tensors that are followed have not.)"""
+    operand = operand.realize(tx)
+    if isinstance(operand, TensorVariable):
+        return False
+    cls = known_type(operand)
+    if cls is None or type_lookup(cls, "__torch_function__") is not None:
+        tx.unsupported(UNSUPPORTED_CALL, name=f"has_torch_function on a {operand.type_name()}")
+    if isinstance(operand, UserObject):
+        operand.guard_presence(tx, "__torch_function__")
+    return False
+
+
 @rule(torch.overrides.has_torch_function, torch.overrides.has_torch_function_unary)
 @positional("has_torch_function", 1, 1)
 def _has_torch_function(tx: Tracing, value: VariableTracker) -> VariableTracker:
-    """The tensors that are followed have no `__torch_function__` of their own."""
     operands = items_of(tx, "has_torch_function", value) if isinstance(value, SequenceVariable) else [value]
-    for operand in (each.realize(tx) for each in operands):
-        if not isinstance(operand, (TensorVariable, ConstantVariable)):
-            tx.unsupported(UNSUPPORTED_CALL, name=f"has_torch_function on a {operand.type_name()}")
-    return ConstantVariable(False)
+    return ConstantVariable(any(_is_overriding(tx, each) for each in operands))
+
+
+@rule(torch.overrides.has_torch_function_variadic)
+@positional("has_torch_function_variadic", 0, 99)
+def _has_torch_function_variadic(tx: Tracing, *operands: VariableTracker) -> VariableTracker:
+    return ConstantVariable(any(_is_overriding(tx, each) for each in operands))
 
 
 @rule(torch.jit.is_scripting)

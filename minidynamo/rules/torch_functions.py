@@ -410,6 +410,9 @@ def _python_functions() -> dict[types.FunctionType, str]:
         for name, value in vars(module).items():
             if isinstance(value, types.FunctionType) and _is_tensor_function(value, name, module.__name__):
                 found.setdefault(value, f"{module.__name__}.{name}")
+    for name, value in vars(torch.masked._ops).items():
+        if name in torch.masked._ops.__all__ and isinstance(value, types.FunctionType):
+            found.setdefault(value, f"torch.masked.{name}")
     for name in ("lobpcg", "unravel_index", "is_tensor"):
         found.setdefault(getattr(torch, name), f"torch.{name}")
     return found

@@ -63,7 +63,6 @@ INLINED = (
     os.path.join(_TORCH, "nn", "utils", "weight_norm.py"),
     os.path.join(_TORCH, "nn", "utils", "spectral_norm.py"),
     os.path.join(_TORCH, "signal", "windows") + os.sep,
-    os.path.join(_TORCH, "masked", "_ops.py"),
     os.path.join(_TORCH, "amp", "autocast_mode.py"),
     os.path.join(_TORCH, "autograd", "anomaly_mode.py"),
     os.path.join(_TORCH, "testing", "_internal", "common_methods_invocations.py"),

@@ -378,7 +378,7 @@ def test_what_is_read_is_guarded(read):
     captured = minidynamo.optimize("eager", nopython=True)(lambda x: (x + 1, read()))
     assert captured(X)[1] == read()
     (entry,) = minidynamo.cache_entries(captured)
-    assert "___check_state_read(" in entry.guarded.check.text
+    assert "___check_state_read(" in entry.guarded.check.source_text
 
 
 def test_managers_are_made_again_after_a_graph():

@@ -411,7 +411,7 @@ def _python_functions() -> dict[types.FunctionType, str]:
             if isinstance(value, types.FunctionType) and _is_tensor_function(value, name, module.__name__):
                 found.setdefault(value, f"{module.__name__}.{name}")
     for name, value in vars(torch.masked._ops).items():
-        if name in torch.masked._ops.__all__ and isinstance(value, types.FunctionType):
+        if isinstance(value, types.FunctionType) and _is_masked(value, name):
             found.setdefault(value, f"torch.masked.{name}")
     for name in ("lobpcg", "unravel_index", "is_tensor"):
         found.setdefault(getattr(torch, name), f"torch.{name}")
@@ -424,6 +424,13 @@ def _is_tensor_function(function: types.FunctionType, name: str, module: str) ->
         return True
     made_here = function.__module__ in (module, "torch._jit_internal", "torch._lowrank")
     return made_here and not name.startswith("_") and name not in _HELPERS
+
+
+def _is_masked(function: types.FunctionType, name: str) -> bool:
+    """A public function of torch.masked that takes a mask."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return not name.startswith("_") and any(each.endswith("mask") for each in names)
 
 
 _HELPERS = frozenset(

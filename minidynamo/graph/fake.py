@@ -223,6 +223,8 @@ def _described(op: Any, result: Any, inputs: list[tuple[TensorMeta, torch.Tensor
 
     def describe(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
+            if type(value) not in (torch.Tensor, torch.nn.Parameter) and not _is_fake(value):
+                raise Unknown(f"{name_of(op)} gives a {type(value).__name__}, which is no plain tensor")
             meta = TensorMeta.of(value)
             for given, tensor in inputs:
                 if value is tensor and given == meta:
@@ -235,6 +237,12 @@ def _described(op: Any, result: Any, inputs: list[tuple[TensorMeta, torch.Tensor
         raise Unknown(f"{name_of(op)} gives a {type(value).__name__}, which metadata cannot describe")
 
     return rebuild(result, describe)
+
+
+def _is_fake(value: torch.Tensor) -> bool:
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return type(value) is FakeTensor
 
 
 _CONSTANTS = (

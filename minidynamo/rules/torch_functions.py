@@ -430,7 +430,7 @@ def _is_masked(function: types.FunctionType, name: str) -> bool:
     """A public function of torch.masked that takes a mask."""
     code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return not name.startswith("_") and any(each.endswith("mask") for each in names)
+    return not name.startswith(("_", "as_")) and any(each.endswith("mask") for each in names)
 
 
 _HELPERS = frozenset(

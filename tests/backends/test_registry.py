@@ -262,3 +262,38 @@ def test_a_backend_that_raises():
         minidynamo.optimize(failing)(lambda x: x + 1)(T(3))
     with minidynamo.config.patch(suppress_errors=True), pytest.warns(MinidynamoWarning, match="plain Python"):
         assert torch.equal(minidynamo.optimize(failing)(lambda x: x + 2)(T(3)), T(3) + 2)
+
+
+RETURNED = {
+    "too many": (lambda out: (*out, *out), r"returned 2 value\(s\), but the graph has 1 output\(s\)"),
+    "too few": (lambda out: (), r"returned 0 value\(s\), but the graph has 1 output\(s\)"),
+    "one tensor": (
+        lambda out: out[0],
+        r"returned Tensor, but the graph has 1 output\(s\): it must return a tuple or list",
+    ),
+    "nothing": (lambda out: None, r"returned NoneType, but the graph has 1 output\(s\)"),
+}
+
+
+@pytest.mark.parametrize("case", RETURNED.values(), ids=RETURNED)
+def test_a_compiled_graph_that_returns_the_wrong_thing(case):
+    """The program's result is right all the same where nothing was changed: plain Python gives it, and one line says why."""
+    change, message = case
+
+    def backend(gm, inputs):
+        return lambda *args: change(gm.forward(*args))
+
+    with minidynamo.config.patch(verify=False):
+        f = minidynamo.optimize(backend)(lambda x: x + 1)
+        with pytest.warns(MinidynamoWarning, match=message):
+            assert torch.equal(f(T(3)), T(3) + 1)
+        g = minidynamo.optimize(backend)(lambda x: x.add_(1).sum())
+        with pytest.raises(RuntimeError, match=message):
+            g(T(3))
+
+
+def test_a_list_of_outputs_will_do():
+    f = minidynamo.optimize(lambda gm, inputs: lambda *args: list(gm.forward(*args)))(
+        lambda x: (x + 1, x * 2)
+    )
+    assert all(torch.equal(*pair) for pair in zip(f(T(3)), (T(3) + 1, T(3) * 2)))

@@ -15,7 +15,9 @@
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -222,6 +224,50 @@ PyObject* tensor_stride(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyObject* tensor_storage_offset(PyObject*, PyObject* obj) {
   const c10::TensorImpl* impl = describable(obj);
   return impl == nullptr ? nullptr : PyLong_FromLongLong(impl->storage_offset());
+}
+
+// Where a tensor begins.
+struct Place {
+  const c10::StorageImpl* storage;
+  int64_t start;  // in bytes
+};
+
+// The first tensors of different storages have different storages.
+bool all_differ(std::vector<Place>& firsts) {
+  const auto before = [](const Place& a, const Place& b) { return std::less<>()(a.storage, b.storage); };
+  const auto same = [](const Place& a, const Place& b) { return a.storage == b.storage; };
+  std::sort(firsts.begin(), firsts.end(), before);
+  return std::adjacent_find(firsts.begin(), firsts.end(), same) == firsts.end();
+}
+
+PyObject* check_storages(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (!arity("check_storages", count, 2)) return nullptr;
+  if (!PyTuple_Check(args[0]) || !PyTuple_Check(args[1])) {
+    PyErr_SetString(PyExc_TypeError, "check_storages takes a tuple of tensors and a tuple of pairs");
+    return nullptr;
+  }
+  if (PyTuple_GET_SIZE(args[0]) != PyTuple_GET_SIZE(args[1])) return truth(false);
+  std::vector<Place> firsts;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[0]); ++i) {
+    const c10::TensorImpl* impl = describable(PyTuple_GET_ITEM(args[0], i));
+    if (impl == nullptr) return nullptr;
+    if (!impl->has_storage()) return truth(false);
+    const auto size = static_cast<int64_t>(impl->itemsize());
+    const Place here{impl->storage().unsafeGetStorageImpl(), impl->storage_offset() * size};
+    Py_ssize_t number = 0;
+    long long distance = 0;
+    PyObject* pair = PyTuple_GET_ITEM(args[1], i);
+    if (!PyTuple_Check(pair)) {
+      PyErr_Format(PyExc_TypeError, "a storage layout has a pair for each tensor, not %R", pair);
+      return nullptr;
+    }
+    if (!PyArg_ParseTuple(pair, "nL", &number, &distance)) return nullptr;
+    if (number < 0 || static_cast<size_t>(number) > firsts.size()) return truth(false);
+    if (static_cast<size_t>(number) == firsts.size()) firsts.push_back(here);
+    const Place& first = firsts[static_cast<size_t>(number)];
+    if (first.storage != here.storage || here.start - first.start != distance) return truth(false);
+  }
+  return truth(all_differ(firsts));
 }
 
 // ------------------------------------------------------------------------------------------------ global state
@@ -464,7 +510,7 @@ PyCFunction fast(Fast function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-std::array<PyMethodDef, 15> methods{{
+std::array<PyMethodDef, 16> methods{{
     {"check_type_id", fast(check_type_id), METH_FASTCALL, "check_type_id(obj, id): type(obj) is that type"},
     {"check_obj_id", fast(check_obj_id), METH_FASTCALL, "check_obj_id(obj, id): obj is that object"},
     {"check_code_id", fast(check_code_id), METH_FASTCALL, "check_code_id(fn, id): a function with that code object"},
@@ -479,6 +525,7 @@ std::array<PyMethodDef, 15> methods{{
     {"tensor_size", fast(tensor_size), METH_FASTCALL, "tensor_size(tensor, dim)"},
     {"tensor_stride", fast(tensor_stride), METH_FASTCALL, "tensor_stride(tensor, dim): in elements"},
     {"tensor_storage_offset", tensor_storage_offset, METH_O, "tensor_storage_offset(tensor): in elements"},
+    {"check_storages", fast(check_storages), METH_FASTCALL, "check_storages(tensors, layout): they share storages so"},
     {nullptr, nullptr, 0, nullptr},
 }};
 

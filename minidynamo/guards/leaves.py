@@ -42,6 +42,7 @@ _LEAVES = {
     "___size": "tensor_size",
     "___stride": "tensor_stride",
     "___storage_offset": "tensor_storage_offset",
+    "___check_storages": "check_storages",
 }
 # Helpers that exist in Python only.
 _PYTHON: dict[str, Any] = {
@@ -65,7 +66,6 @@ _PYTHON: dict[str, Any] = {
     "___holds": bool,
     "___max": max,
     "___min": min,
-    "___check_storages": py_leaves.check_storages,
     "___check_places": py_leaves.check_places,
     "___distinct": py_leaves.distinct,
     "___check_state_read": check_state_read,

@@ -272,6 +272,24 @@ def test_functorch_shows_in_the_state():
     assert states[0][0] == states[0][1] != before
 
 
+def test_which_tensors_share_storages():
+    """Both leaves agree on every arrangement of a few views and tensors."""
+    base, other = torch.arange(6.0), torch.arange(6.0)
+    made = [base, base[2:], base.view(torch.int32)[3:], other, other[1:], torch.zeros(0)]
+    triples = [(a, b, c) for a in made for b in made for c in made]
+    layouts = [py_leaves.storage_layout(triple) for triple in triples]
+    for triple, layout in zip(triples, layouts):
+        assert leaves.native.check_storages(triple, layout) and py_leaves.check_storages(triple, layout)
+    for triple in triples[::7]:
+        for layout in {*layouts}:
+            found = leaves.native.check_storages(triple, layout)
+            assert found is py_leaves.check_storages(triple, layout), (triple, layout)
+    assert leaves.native.check_storages((base,), ()) is False
+    for bad in (((3,), ((0, 0),)), ((base,), (0,)), (base, ((0, 0),)), ((base,), ((0,),))):
+        with pytest.raises(TypeError):
+            leaves.native.check_storages(*bad)
+
+
 def test_hooks_on_saved_tensors_show_in_the_state():
     before = leaves.global_state()
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):

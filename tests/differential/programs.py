@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from hypothesis import strategies as st
 
 HEADER = """
+import contextlib
+import sys
 import torch
 
 class Box:
@@ -48,6 +50,16 @@ class Sub(Box):
 def gen(v, n):
     for i in range(n):
         yield v + i
+
+@contextlib.contextmanager
+def noting(name):
+    print("in", name)
+    try:
+        yield len(name)
+    except IndexError as e:
+        print("seen", repr(e))
+    finally:
+        print("out", name, sys.exc_info()[0])
 
 total = 0
 scale = 2
@@ -347,23 +359,46 @@ class Writer:
         self.in_loop -= 1
 
     def attempt(self) -> None:
+        """try with all its clauses; handlers and finally have blocks of their own."""
+        clauses = self.number(0, 3)  # bit 0: no handler but finally; else bit 1: a second handler
         self.line("try:")
         self.block(2)
-        if self.number(0, 2):
-            self.line("except (ZeroDivisionError, IndexError, KeyError) as e:")
-            handler = self.pick(
-                "print(type(e).__name__)", "print(e)", "raise", "raise KeyError(2)", "pass", "n = len(e.args)"
-            )
-            self.line(f"    {handler}")
+        if clauses != 1:
+            self.handler("(ZeroDivisionError, IndexError, KeyError)")
+            if clauses == 2:
+                self.handler("Exception")
             if self.number(0, 1):
                 self.line("else:")
                 self.block(1)
-        else:
+        if clauses == 1 or not self.number(0, 2):
             self.line("finally:")
-            self.line(f"    {self.some('object')}.a = 7")
+            self.block(2)
+
+    def handler(self, classes: str) -> None:
+        self.line(f"except {classes} as e:")
+        look = self.pick(
+            "print(type(e).__name__, sys.exc_info()[1] is e)",
+            "print(e)",
+            "print(type(e.__context__).__name__)",
+            "pass",
+            "n = len(e.args)",
+        )
+        self.line(f"    {look}")
+        self.block(2)
+        end = self.pick("", "", "", "raise", "raise KeyError(2)", "raise ValueError from e")
+        if end:
+            self.line(f"    {end}")
 
     def manage(self) -> None:
-        self.line(f"with {self.some('object')} as {self.new('object')}:")
+        manager = self.pick(
+            f"{self.some('object')} as {self.new('object')}",
+            self.some("object"),
+            "torch.no_grad()",
+            f"noting('abc') as {self.new('int')}",
+            "contextlib.suppress(ZeroDivisionError)",
+            f"noting('x'), {self.some('object')}",
+        )
+        self.line(f"with {manager}:")
         self.block(2)
 
     def fail(self) -> None:

@@ -11,11 +11,10 @@ from hypothesis import HealthCheck, given, settings
 
 import minidynamo
 from minidynamo import config
-from minidynamo.pycode.lift import lift
 from minidynamo.translate.plan import Decision
 from tests.differential.programs import CALLS, numbered, programs
 from tests.eager import check
-from tests.translate.breaking import Chooser, breaking, decision
+from tests.translate.breaking import Chooser, breaking, decision, instructions
 from tests.translate.test_break_everywhere import STEPS
 
 COMMON = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -49,7 +48,7 @@ def scattered(source: str) -> Chooser:
     def choose(code: types.CodeType) -> dict[int, Decision]:
         return {
             inst.index: decision(plain=(inst.index + salt) % 23 == 0)
-            for inst in lift(code).instructions
+            for inst in instructions(code)
             if code.co_name == "f" and inst.opname in STEPS and (inst.index * 7 + salt) % 5 == 0
         }
 

@@ -11,6 +11,7 @@ import pytest
 
 from minidynamo import compile_frame, convert_frame
 from minidynamo.events import Where
+from minidynamo.pycode.instruction import Instruction
 from minidynamo.pycode.lift import lift
 from minidynamo.pycode.resume import is_resume_code
 from minidynamo.reasons import EXPLICIT_BREAK, why
@@ -61,12 +62,15 @@ def at(name: str, index: int, plain: bool = False) -> Chooser:
 
 
 def everywhere(opnames: frozenset[str]) -> Chooser:
-    """A break at every instruction of these kinds, in every code object. (What comes before the jump of a resume function is no
-    part of the program.)"""
+    """A break at every instruction of these kinds, in every code object."""
 
     def choose(code: types.CodeType) -> dict[int, Decision]:
-        ir = lift(code)
-        entry = next(i.index for i in ir.instructions if i.opname == "JUMP") if is_resume_code(code) else 0
-        return {i.index: decision() for i in ir.instructions if i.index >= entry and i.opname in opnames}
+        return {inst.index: decision() for inst in instructions(code) if inst.opname in opnames}
 
     return choose
+
+
+def instructions(code: types.CodeType) -> tuple[Instruction, ...]:
+    """Those of the program: what comes before the jump of a resume function is none."""
+    found = lift(code).instructions
+    return found[next(i.index for i in found if i.opname == "JUMP") :] if is_resume_code(code) else found

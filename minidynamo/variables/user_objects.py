@@ -209,6 +209,10 @@ class UserObject(VariableTracker):
             tx.call(tx.wrap(raw.fset, AttrSource(self.class_source(tx, name), "fset")), [self, value], {})
         elif raw is not MISSING and is_data_descriptor(raw) and not isinstance(raw, SLOT):
             self.call_descriptor(tx, "__set__", name, raw, self, value)
+        elif not isinstance(raw, SLOT) and not DICT_OFFSET(self.cls):
+            tx.unsupported(
+                OPERATOR_FAILS, name=f"attribute {name} of {self.type_name()}", error="AttributeError"
+            )
         else:
             self.store(tx, name, value)
 
@@ -380,6 +384,9 @@ class UserObject(VariableTracker):
         self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
     ) -> VariableTracker:
         return tx.call(self.getattr(tx, name), args, kwargs)
+
+
+DICT_OFFSET = type.__dict__["__dictoffset__"].__get__  # 0 for a class whose instances have slots only
 
 
 def reflected(symbol: str) -> str:

@@ -334,3 +334,61 @@ def test_an_exception_dies_with_its_handler():
     g(T(2))
     g(T(2))
     assert expected == ["raise", "handled", "dead", "behind"] and order == expected * 2
+
+
+def test_an_object_that_acts_when_it_dies_dies_where_it_is_deleted():
+    source = """
+    def f(x):
+        y = x + 1
+        with torch._C.DisableTorchFunctionSubclass():
+            g = torch._C._EnableTorchFunction()
+            print(torch._C._is_torch_function_enabled())
+            del g
+            y = y * 2
+            print(torch._C._is_torch_function_enabled())
+        return y, torch._C._is_torch_function_enabled()
+    """
+    check(source, "f(T(2))", "f(T(2))")
+    assert torch._C._is_torch_function_enabled()
+
+
+def test_an_attribute_of_the_instance_is_no_special_method():
+    source = """
+    class Manager:
+        def __enter__(self): return self
+        def __exit__(self, *details): print("class", details[0])
+    outside = Manager()
+    outside.__exit__ = lambda *details: print("instance")
+    def f(x, made):
+        manager = Manager() if made else outside
+        if made:
+            manager.__exit__ = lambda *details: print("instance")
+        y = x + 1
+        with manager:
+            y = y * 2
+            print("in")
+            y = y + 1
+        return y
+    """
+    check(source, *["f(T(2), True)", "f(T(2), False)"] * 2)
+
+
+def test_an_assignment_that_slots_refuse_raises_where_it_stands():
+    source = """
+    class Slotted:
+        __slots__ = ("a",)
+    def f(x, s):
+        n = 0
+        try:
+            s.__weakref__ = None
+        except AttributeError:
+            n += 1
+        try:
+            s.b = 3
+        except AttributeError as e:
+            n += 10
+            print(e)
+        s.a = 4
+        return x + n, s.a
+    """
+    check(source, *["f(T(2), Slotted())"] * 2)

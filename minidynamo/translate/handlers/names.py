@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...guards.builder import GuardBuilder
 from ...pycode.instruction import Instruction
-from ...reasons import OPERATOR_FAILS
-from ...variables import protocol
+from ...reasons import OPERATOR_FAILS, STORE
+from ...variables import protocol, wrapper_for
+from ...variables.base import VariableTracker
 from ...variables.functions import Cell, CellVariable
-from ...variables.opaque import NULL, NullVariable
+from ...variables.lazy import LazyVariable
+from ...variables.opaque import NULL, NullVariable, OpaqueVariable
 from ..cells import OutsideCell
 from .table import handles
 
@@ -37,8 +40,26 @@ def load_fast_and_clear(tx: Any, inst: Instruction) -> None:
 
 @handles("DELETE_FAST")
 def delete_fast(tx: Any, inst: Instruction) -> None:
-    if tx.symbolic_locals.pop(inst.arg, None) is None:
+    old = tx.symbolic_locals.get(inst.arg)
+    if old is None:
         tx.unsupported(OPERATOR_FAILS, name=f"variable {inst.arg!r}", error="UnboundLocalError")
+    if not inst.arg.startswith("___") and is_unknown(
+        tx, old
+    ):  # (a resume function moves its own to the stack)
+        tx.unsupported(
+            STORE, operation=f"del {inst.arg}", what=f"a {old.type_name()}, which may act when it dies"
+        )
+    del tx.symbolic_locals[inst.arg]
+
+
+def is_unknown(tx: Any, value: VariableTracker) -> bool:
+    """Whether nothing follows values of its type, so that nobody knows what its death does. Guarded."""
+    if isinstance(value, LazyVariable):
+        if value.real is None:
+            value.make_guards(tx, GuardBuilder.TYPE_MATCH)
+            return wrapper_for(value.value) is None
+        value = value.real
+    return type(value) is OpaqueVariable
 
 
 @handles("LOAD_GLOBAL")

@@ -22,7 +22,8 @@ def special(tx: Tracing, manager: VariableTracker, name: str) -> VariableTracker
     if isinstance(manager, (GradModeVariable, ContextVariable)):
         return manager.getattr(tx, name)
     fn = manager.special(tx, name) if isinstance(manager, UserObject) else None
-    if fn is None:
+    hidden = isinstance(manager, UserObject) and manager.own_attribute(tx, name) is not None
+    if fn is None or hidden:  # (the bound method is rebuilt by looking it up on the instance)
         tx.unsupported(OPAQUE_VALUE, operation="with", type=manager.type_name())
     return UserMethodVariable(fn, manager, name)
 

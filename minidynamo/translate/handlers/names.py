@@ -57,7 +57,8 @@ def is_unknown(tx: Any, value: VariableTracker) -> bool:
     if isinstance(value, LazyVariable):
         if value.real is None:
             value.make_guards(tx, GuardBuilder.TYPE_MATCH)
-            return wrapper_for(value.value) is None
+            bound_in_c = type.__dict__["__module__"].__get__(type(type(value.value))) == "pybind11_builtins"
+            return wrapper_for(value.value) is None or bound_in_c
         value = value.real
     return type(value) is OpaqueVariable
 

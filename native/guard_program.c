@@ -531,6 +531,19 @@ static PyMethodDef guards_methods[] = {
     {0},
 };
 
+static PyObject *guards_snapshot(PyObject *op, void *Py_UNUSED(closure))
+{
+    const MdGuards *self = (MdGuards *)op;
+    return self->snapshot != NULL ? md_snapshot_counts(self->snapshot) : Py_NewRef(Py_None);
+}
+
+static PyGetSetDef guards_getset[] = {
+    {"snapshot", guards_snapshot, NULL,
+     "{'roots', 'words', 'keys', 'watches': what a run compares, 'rest', 'late': how many instructions it runs} or None",
+     NULL},
+    {0},
+};
+
 static PyMemberDef guards_members[] = {
     {"instructions", T_PYSSIZET, offsetof(MdGuards, count), READONLY, "how many there are"},
     {"registers", T_PYSSIZET, offsetof(MdGuards, registers), READONLY, "how many the loads fill"},
@@ -556,4 +569,5 @@ PyTypeObject MdGuards_Type = {
     .tp_call = PyVectorcall_Call,
     .tp_methods = guards_methods,
     .tp_members = guards_members,
+    .tp_getset = guards_getset,
 };

@@ -31,6 +31,8 @@ typedef struct MdSnapshot MdSnapshot;
 /* Makes a snapshot of the values of a run, after it has succeeded. NULL without an exception where none can be made. */
 MdSnapshot *md_snapshot_new(MdGuards *self, PyObject *const *values, const TensorTls *tls);
 void md_snapshot_free(MdSnapshot *snapshot);
+/* {what: how many}, for tests and reports. */
+PyObject *md_snapshot_counts(const MdSnapshot *snapshot);
 
 typedef enum {
     MD_SNAPSHOT_HOLDS, /* the program holds; the inputs have been handed over */

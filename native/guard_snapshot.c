@@ -86,6 +86,12 @@ void md_snapshot_free(MdSnapshot *s)
     PyMem_Free(held);
 }
 
+PyObject *md_snapshot_counts(const MdSnapshot *s)
+{
+    return Py_BuildValue("{sn sn sn sn sn sn}", "roots", s->roots.count, "words", s->words.count, "keys", s->keys.count,
+                         "watches", s->watches.count, "rest", s->rest.count, "late", s->late.count);
+}
+
 /* ---- making one ---- */
 
 /* What is known of a register. */

@@ -443,3 +443,41 @@ def test_keys_that_are_no_str_and_objects_as_constants():
     assert guards(thing, {}, None)
     thing.d[2] = 0
     assert not guards(thing, {}, None)
+
+
+def test_what_is_left_to_run():
+    """The arguments that are new at each call; what is reached through the root is compared word by word, or watched."""
+    world = World()
+    world.settled()
+    counts = world.program.snapshot
+    assert counts["roots"] == 2  # the argument and the globals
+    assert counts["rest"] < 15 < counts["words"] + counts["watches"]
+    assert counts["late"] == 0
+    assert program().snapshot is None
+
+
+def test_what_may_run_python_code_is_run_last_each_time():
+    class Thing:
+        pass
+
+    thing = Thing()
+    thing.left, thing.group = iter((1, 2)), {1}
+    guards = program(
+        ("LOAD_LOCAL", 0),
+        ("LOAD_ATTR", 0, "left"),
+        ("CHECK_ITERATOR", 1, 2),
+        ("LOAD_ATTR", 0, "group"),
+        ("CHECK_SET_HAS", 2, (LITERAL, 1)),
+        ("CHECK_PY", lambda a, *_: a.group is not None),
+        ("CHECK_IS_NOT", 1, 2),
+    )
+    for _ in range(4):
+        assert guards(thing, {}, None)
+    assert guards.snapshot["late"] == 3
+    next(thing.left)
+    assert not guards(thing, {}, None)
+    thing.left = iter((1, 2))
+    thing.group.clear()
+    assert not guards(thing, {}, None)
+    thing.group.add(1)
+    assert guards(thing, {}, None)

@@ -210,11 +210,11 @@ static bool know_version(Maker *m, PyTypeObject *type)
     return version != NULL && word(m, version) >= 0;
 }
 
-/* Is the place a read-only member of an object of a builtin type? */
+/* Is it a read-only member of an object that nothing can initialise again? (A property, say, can be.) */
 static bool is_fixed_member(PyObject *obj, PyObject *name)
 {
     PyObject *descriptor = _PyType_Lookup(Py_TYPE(obj), name);
-    return (Py_TYPE(obj)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 && descriptor != NULL
+    return (PyFunction_Check(obj) || PyMethod_Check(obj)) && descriptor != NULL
            && Py_IS_TYPE(descriptor, &PyMemberDescr_Type)
            && (((PyMemberDescrObject *)descriptor)->d_member->flags & READONLY) != 0;
 }

@@ -481,3 +481,22 @@ def test_what_may_run_python_code_is_run_last_each_time():
     assert not guards(thing, {}, None)
     thing.group.add(1)
     assert guards(thing, {}, None)
+
+
+def test_members_of_objects_that_are_initialised_again():
+    class Thing:
+        value = property(fget := lambda self: 1)
+
+    code = instructions(
+        ("LOAD_LOCAL", 0),
+        ("LOAD_TYPE", 0),
+        ("LOAD_ATTR", 1, "value"),
+        ("LOAD_ATTR", 2, "fget"),
+        ("CHECK_OBJ_ID", 3, id(fget)),
+    )
+    guards, thing = C.GuardProgram(code, 1), Thing()
+    thing.x = thing.__dict__.get("x")
+    for _ in range(5):
+        assert guards(thing, {}, None)
+    Thing.__dict__["value"].__init__(lambda self: 2)
+    assert not guards(thing, {}, None)

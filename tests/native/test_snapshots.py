@@ -484,8 +484,11 @@ def test_what_may_run_python_code_is_run_last_each_time():
 
 
 def test_members_of_objects_that_are_initialised_again():
+    def fget(self):
+        return 1
+
     class Thing:
-        value = property(fget := lambda self: 1)
+        value = property(fget)
 
     code = instructions(
         ("LOAD_LOCAL", 0),
@@ -495,8 +498,9 @@ def test_members_of_objects_that_are_initialised_again():
         ("CHECK_OBJ_ID", 3, id(fget)),
     )
     guards, thing = C.GuardProgram(code, 1), Thing()
-    thing.x = thing.__dict__.get("x")
+    thing.made = vars(thing).get("made")  # so that it has a dictionary
     for _ in range(5):
         assert guards(thing, {}, None)
+    assert guards.snapshot["rest"] == 0
     Thing.__dict__["value"].__init__(lambda self: 2)
     assert not guards(thing, {}, None)

@@ -291,6 +291,14 @@ class GuardBuilder:
         words = f"{'a' if found else 'no'} subclass of {type_name(base)}"
         self.emit(guard, "SUBCLASS", guard.origin, id(base), found, expected=words)
 
+    def OWN_ATTRIBUTE(self, guard: Guard) -> None:
+        """Presence or absence of an attribute in the instance's own dictionary, as it is now. args: the name."""
+        (name,) = guard.args
+        present = leaves.has_own(self.get(guard.origin, guard), name)
+        kind = "OWN_ATTR" if present else "NOT_OWN_ATTR"
+        words = f"{'an' if present else 'no'} attribute {name} of its own"
+        self.emit(guard, kind, guard.origin, name, expected=words)
+
     # ------------------------------------------------------------------------------------------- containers
 
     def LENGTH(self, guard: Guard) -> None:

@@ -313,6 +313,8 @@ _ACTUAL: dict[str, Callable[[GuardRow, Any, FrameValues], str]] = {
     "GLOBAL_STATE": _state,
     "STATE_READ": _state_read,
     "GLOBAL_ABSENT": _presence("a global named"),
+    "OWN_ATTR": _presence("no attribute of its own named"),
+    "NOT_OWN_ATTR": _presence("an attribute of its own named"),
     "HASATTR": _presence("no attribute"),
     "NOT_HASATTR": _presence("an attribute"),
     "LACKS_MEMBERS": _own_member,

@@ -68,6 +68,7 @@ _PYTHON: dict[str, Any] = {
     "___min": min,
     "___check_places": py_leaves.check_places,
     "___distinct": py_leaves.distinct,
+    "___has_own": py_leaves.has_own,
     "___check_state_read": check_state_read,
     "___lacks_members": py_leaves.lacks_members,
     "___empty_members": py_leaves.empty_members,
@@ -109,6 +110,7 @@ def global_state() -> tuple[int, str]:
 
 
 iterator_len = py_leaves.iterator_len
+has_own = py_leaves.has_own
 check_subclass = py_leaves.check_subclass
 storage_layout = py_leaves.storage_layout
 storage_places = py_leaves.storage_places

@@ -276,6 +276,12 @@ def first_filled(value: object, names: tuple[str, ...]) -> str | None:
     return None
 
 
+def has_own(value: object, name: str) -> bool:
+    """The attribute is in the instance's own dictionary. No code of the value's class runs."""
+    members = instance_dict(value)
+    return members is not None and name in members
+
+
 def distinct(own: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
     """The objects of `own` are different from each other and from those of `others`, which may repeat."""
     return shared_with(own, others) is None

@@ -95,6 +95,10 @@ KINDS: dict[str, Kind] = {
     "EMPTY_MEMBERS": _kind(
         "___empty_members({path}, {0})", 6, "attributes that are empty OrderedDicts", holes="l"
     ),
+    "OWN_ATTR": _kind("___has_own({path}, {0})", 6, "attribute in the instance's own dictionary", holes="l"),
+    "NOT_OWN_ATTR": _kind(
+        "not ___has_own({path}, {0})", 6, "no attribute in the instance's own dictionary", holes="l"
+    ),
     "DICT_CONTAINS": _kind("{0} in {path}", 6, "key present", holes="l", needs_type=True),
     "DICT_NOT_CONTAINS": _kind("{0} not in {path}", 6, "key absent", holes="l", needs_type=True),
     "DICT_HAS": _kind("___dict_has({path}, {0})", 6, "key present in a dict that overrides `in`", holes="l"),

@@ -18,6 +18,7 @@ from ..variables import sets, text
 from ..variables.base import Tracing, VariableTracker
 from ..variables.classes import LIBRARY_METACLASSES
 from ..variables.constant import ConstantVariable
+from ..variables.dict_objects import NewDictObjectVariable, builtin_base, is_dict_class
 from ..variables.dicts import DictVariable, from_names
 from ..variables.enums import is_enumeration
 from ..variables.exceptions import SIMPLE_INIT, ExceptionVariable
@@ -29,10 +30,13 @@ from ..variables.sets import FrozenSetVariable
 from ..variables.super import SuperVariable, may_be_super
 from ..variables.user_objects import (
     HEAP_TYPE,
+    USUAL,
     NewObjectVariable,
     UserMethodVariable,
     UserObject,
     has_plain_attributes,
+    is_users_object,
+    no_attribute,
 )
 from .builtins import Args, Rule, items_of, positional, rule
 
@@ -46,6 +50,22 @@ def may_instantiate(cls: Any) -> bool:
         and type_lookup(type(cls), "__call__") is type_lookup(type, "__call__")
         and (makes_plain_objects(cls) or type(type_lookup(cls, "__new__")) is staticmethod)
         and may_allocate(cls)
+        or makes_dicts(cls)
+    )
+
+
+def makes_dicts(cls: Any) -> bool:
+    """Calling `cls` makes an empty dict of the class, then `__init__`, which is traced."""
+    return (
+        is_subtype(type(cls), type)
+        and is_dict_class(cls)
+        and is_users_object(cls)
+        and type_lookup(type(cls), "__call__") is type_lookup(type, "__call__")
+        and type_lookup(cls, "__new__") is type_lookup(builtin_base(cls), "__new__")
+        and type(type_lookup(cls, "__init__")) is types.FunctionType
+        and type_lookup(cls, "__del__") is None
+        and not cls.__flags__ & ABSTRACT
+        and has_plain_attributes(cls)
     )
 
 
@@ -73,7 +93,7 @@ def instantiate(
     """CPython: type_call."""
     if fn.source is not None and not any(type(fn.fn) is known for known in LIBRARY_METACLASSES):
         tx.install(make_guard(AttrSource(TypeSource(fn.source), "__call__"), GuardBuilder.ID_MATCH))
-    if makes_plain_objects(fn.fn):
+    if makes_plain_objects(fn.fn) or makes_dicts(fn.fn):
         made: VariableTracker = allocate(tx, fn)
     else:
         if fn.source is None:
@@ -101,8 +121,9 @@ def instantiate(
 def allocate(tx: Tracing, cls: BuiltinVariable) -> NewObjectVariable:
     """An instance without attributes."""
     if cls.source is not None:
-        tx.install(make_guard(AttrSource(cls.source, "__new__"), GuardBuilder.TYPE_MATCH))
-    made = NewObjectVariable(cls.fn, cls)
+        kind = GuardBuilder.ID_MATCH if is_dict_class(cls.fn) else GuardBuilder.TYPE_MATCH
+        tx.install(make_guard(AttrSource(cls.source, "__new__"), kind))
+    made = (NewDictObjectVariable if is_dict_class(cls.fn) else NewObjectVariable)(cls.fn, cls)
     tx.trace.holds(made)
     return made
 
@@ -118,7 +139,7 @@ def _object_new(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> 
     return allocate(tx, cls)
 
 
-@rule(object.__setattr__, BaseException.__setattr__)
+@rule(*(vars(base)["__setattr__"] for base in USUAL if "__setattr__" in vars(base)))
 @positional("object.__setattr__", 3, 3)
 def _object_setattr(
     tx: Tracing, owner: VariableTracker, name: VariableTracker, value: VariableTracker
@@ -129,20 +150,20 @@ def _object_setattr(
     return NONE
 
 
-@rule(object.__delattr__, BaseException.__delattr__)
+@rule(*(vars(base)["__delattr__"] for base in USUAL if "__delattr__" in vars(base)))
 @positional("object.__delattr__", 2, 2)
 def _object_delattr(tx: Tracing, owner: VariableTracker, name: VariableTracker) -> VariableTracker:
     owner.generic_delattr(tx, _own_attribute(tx, owner, name, "__delattr__"))  # type: ignore[attr-defined]
     return NONE
 
 
-@rule(object.__getattribute__, BaseException.__getattribute__)
+@rule(*(vars(base)["__getattribute__"] for base in USUAL if "__getattribute__" in vars(base)))
 @positional("object.__getattribute__", 2, 2)
 def _object_getattribute(tx: Tracing, owner: VariableTracker, name: VariableTracker) -> VariableTracker:
     own = _own_attribute(tx, owner, name, "__getattribute__")
     if owner.lacks(tx, own, generic=True):  # type: ignore[attr-defined]
-        tx.unsupported(OPERATOR_FAILS, name=f"attribute {own} of {owner.type_name()}", error="AttributeError")
-    return owner.getattr(tx, own)
+        no_attribute(tx, owner, own)
+    return owner.generic_getattr(tx, own)  # type: ignore[attr-defined]
 
 
 def _own_attribute(tx: Tracing, owner: VariableTracker, name: VariableTracker, method: str) -> str:

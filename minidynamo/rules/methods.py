@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..reasons import UNSUPPORTED_CALL
-from ..static_access import type_lookup
+from ..static_access import is_subtype, type_lookup
 from ..variables import protocol
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import BINARY, COMPARE, UNARY, ConstantVariable
+from ..variables.dict_objects import DictObject
 from ..variables.user_objects import FORWARD
 from ..variables.user_objects import UNARY as UNARY_NAMES
 
@@ -29,8 +30,10 @@ def call_method(
     """The first argument is an instance of the very type, so that calling the method on it finds the same one."""
     owner = args[0].realize(tx) if args else None
     name = target.__name__
+    if isinstance(owner, DictObject) and is_subtype(owner.cls, target.__objclass__):
+        owner = owner.contents
     tp = protocol.known_type(owner) if owner is not None else None
-    if owner is None or tp is not target.__objclass__ or type_lookup(tp, name) is not target:
+    if owner is None or tp is None or type_lookup(tp, name) is not target:
         tx.unsupported(UNSUPPORTED_CALL, name=f"{target.__qualname__} with these arguments")
     if type(target) is types.MethodDescriptorType:
         return owner.call_method(tx, name, list(args[1:]), kwargs)

@@ -73,6 +73,7 @@ class Trace:
         }  # dictionaries that are the globals of a traced function, by id
         self.globals_written: dict[tuple[int, str], VariableTracker] = {}
         self.comparable = True  # plain Python on the same values gives the same result
+        self.probing = 0  # how many questions are open whether an attribute is there
         self.identities: dict[int, tuple[VariableTracker, Identity]] = {}
         self._by_source: dict[Source, VariableTracker] = {}
         self._by_object: dict[int, VariableTracker] = {}

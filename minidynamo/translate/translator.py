@@ -124,6 +124,8 @@ class InstructionTranslatorBase:
 
     def covered(self) -> bool:
         """Would an exception of the current instruction go to a handler of this frame, or of one that it is inlined in?"""
+        if self.trace.probing:
+            return True
         region = self.ir.handler_at(self.current.index) if self.ir.regions else None
         while region is not None and region.target in self.passed:
             region = self.next_block(region)

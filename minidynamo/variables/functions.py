@@ -12,6 +12,7 @@ from ..pycode import expr as E
 from ..reasons import DISABLED_CALL, OPERATOR_FAILS
 from ..sources import AttrSource, DefaultSource, KwDefaultSource, Source
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
+from .code import CodeVariable
 from .constant import ConstantVariable
 from .dicts import DictVariable, from_names
 from .keys import Key
@@ -124,6 +125,10 @@ class UserFunctionVariable(FunctionVariable):
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
         if name in ("__name__", "__qualname__", "__module__", "__doc__"):
             return LazyVariable(getattr(self.fn, name), AttrSource(self.source, name))
+        if name == "__code__":  # which is guarded
+            return CodeVariable(self.code())
+        if name in self.fn.__dict__:
+            return tx.lazily(self.fn.__dict__[name], AttrSource(self.source, name))
         return super().getattr(tx, name)
 
     def slot_truth(self, tx: Tracing) -> bool:

@@ -18,7 +18,7 @@ from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..optimized_module import OptimizedModule
 from ..pycode import expr as E
-from ..reasons import OPERATOR_FAILS, STORE
+from ..reasons import STORE
 from ..sources import AttrSource, ItemSource, Source, TypeSource
 from ..static_access import has_static_attr, is_subtype, type_lookup
 from .base import Emitting, Tracing, VariableTracker
@@ -36,6 +36,7 @@ from .user_objects import (
     UserObjectVariable,
     has_plain_attributes,
     is_data_descriptor,
+    no_attribute,
 )
 
 TABLES = ("_parameters", "_buffers", "_modules")  # in the order in which they are asked
@@ -106,7 +107,7 @@ class NNModuleVariable(UserObjectVariable):
             found = None if table is None else table.look_up(tx, key)
             if found is not None:
                 return found
-        tx.unsupported(OPERATOR_FAILS, name=f"attribute {name} of {self.type_name()}", error="AttributeError")
+        no_attribute(tx, self, name)
 
     def lacks(self, tx: Tracing, name: str, generic: bool = False) -> bool:
         if generic or type_lookup(self.cls, "__getattr__") is not torch.nn.Module.__getattr__:

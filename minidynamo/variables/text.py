@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..reasons import OPERATOR_FAILS, UNSUPPORTED_CALL
 from ..static_access import type_lookup
 from .base import Tracing, VariableTracker
+from .classes import ClassVariable
 from .constant import ConstantVariable, fold
 from .exceptions import ExceptionVariable
 from .user_objects import UserObject
@@ -20,6 +21,8 @@ def text_of(tx: Tracing, value: VariableTracker, fn: Callable[..., str]) -> Vari
     if fn is ascii:
         return fold(tx, "ascii", lambda text: ascii(_Printed(text)), text_of(tx, value, repr))
     made = text_of_object(tx, value, fn) if isinstance(value, UserObject) else None
+    if isinstance(value, ClassVariable):
+        made = text_of_class(tx, value)
     if made is None:
         tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.__name__} of a {value.type_name()}")
     return made
@@ -46,6 +49,20 @@ def text_of_object(tx: Tracing, value: UserObject, fn: Callable[..., str]) -> Va
     if fn is str and type_lookup(value.cls, "__str__") is vars(object)["__str__"]:
         return text_of_object(tx, value, repr)
     return None
+
+
+def text_of_class(tx: Tracing, value: ClassVariable) -> VariableTracker | None:
+    """CPython: type_repr. None where the metaclass has a text of its own."""
+    if any(
+        type_lookup(type(value.fn), name) is not type_lookup(type, name) for name in ("__repr__", "__str__")
+    ):
+        return None
+    module, name = (value.getattr(tx, part).realize(tx) for part in ("__module__", "__qualname__"))
+    if not module.is_python_constant() or not name.is_python_constant():
+        return None
+    path = name if module.as_python_constant() == "builtins" else None
+    text = path.as_python_constant() if path else f"{module.as_python_constant()}.{name.as_python_constant()}"
+    return ConstantVariable(f"<class {text!r}>", guards=VariableTracker.propagate(value, module, name))
 
 
 def checked(tx: Tracing, text: VariableTracker, name: str) -> VariableTracker:

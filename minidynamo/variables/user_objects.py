@@ -3,6 +3,7 @@ inlined. Nothing of the user's runs while tracing."""
 
 from __future__ import annotations
 
+import collections
 import enum
 import functools
 import types
@@ -19,11 +20,14 @@ from ..sources import AttrSource, Source, TypeSource
 from ..static_access import instance_dict, is_subtype, type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import ConstantVariable
+from .instance_dict import InstanceDictVariable
 from .raising import ObservedException
 from .registry import wraps_if
 
 MISSING = object()
 HEAP_TYPE = 0x200
+# Builtin classes whose attribute access is object's own, under descriptors of their own.
+USUAL = (object, BaseException, dict, collections.OrderedDict)
 SLOT = (types.MemberDescriptorType,)
 FORWARD = {
     "+": "__add__",
@@ -54,7 +58,17 @@ def has_plain_attributes(cls: type) -> bool:
 def is_usual(cls: type, name: str) -> bool:
     """Whether attribute access goes by object's own algorithm; exceptions have names of their own for it."""
     found = type_lookup(cls, name)
-    return found is vars(object)[name] or found is vars(BaseException)[name]
+    return any(found is vars(base).get(name, MISSING) for base in USUAL)
+
+
+def no_attribute(tx: Tracing, owner: VariableTracker, name: str) -> NoReturn:
+    """The program's AttributeError."""
+    text = f"{owner.type_name()!r} object has no attribute {name!r}"
+    tx.raises(f"attribute {name} of {owner.type_name()}", AttributeError, ConstantVariable(text))
+
+
+def is_attribute_error(stop: ObservedException) -> bool:
+    return is_subtype(stop.exception.cls, AttributeError)
 
 
 class UserObject(VariableTracker):
@@ -75,6 +89,12 @@ class UserObject(VariableTracker):
         """The value in the instance dictionary or slot, as the trace left it; None when it is not there."""
         raise NotImplementedError
 
+    def instance_attribute(self, tx: Tracing, name: str) -> VariableTracker | None:
+        """The value in the instance dictionary; whether it is there is guarded."""
+        if isinstance(type_lookup(self.cls, name), SLOT):
+            self.refuse(tx, f"slot {name} as an item of __dict__")
+        return self.own_attribute(tx, name)
+
     def class_source(self, tx: Tracing, name: str) -> Source:
         """A source of what the class has under `name` (raw, no descriptor run), guarded not to be shadowed."""
         raise NotImplementedError
@@ -85,6 +105,8 @@ class UserObject(VariableTracker):
         if name == "__class__":
             return self.class_variable(tx)
         raw = type_lookup(self.cls, name, MISSING)
+        if name == "__dict__" and type(raw) is types.GetSetDescriptorType:
+            return InstanceDictVariable(self)
         if raw is not MISSING and is_data_descriptor(raw) and not isinstance(raw, SLOT):
             return self.read_descriptor(tx, name, raw)
         own = self.own_attribute(tx, name)
@@ -96,7 +118,25 @@ class UserObject(VariableTracker):
         if type(fallback) is types.FunctionType:
             self.guard_presence(tx, name)
             return self.call_special(tx, "__getattr__", [ConstantVariable(name)])
-        tx.unsupported(OPERATOR_FAILS, name=f"attribute {name} of {self.type_name()}", error="AttributeError")
+        self.guard_presence(tx, name)
+        no_attribute(tx, self, name)
+
+    def generic_getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        """What `object.__getattribute__` gives; that it gives something is known."""
+        return self.getattr(tx, name)
+
+    def raises_attribute_error(self, tx: Tracing, name: str) -> bool:
+        """Whether `getattr` ends in an AttributeError, by trying."""
+        tx.trace.probing += 1
+        try:
+            self.getattr(tx, name)
+        except ObservedException as stop:
+            if not is_attribute_error(stop):
+                raise
+            return True
+        finally:
+            tx.trace.probing -= 1
+        return False
 
     def lacks(self, tx: Tracing, name: str, generic: bool = False) -> bool:
         """Whether `getattr` finds nothing; guarded when it does not. generic: `__getattr__` of the class is not asked."""
@@ -106,7 +146,7 @@ class UserObject(VariableTracker):
         if raw is not MISSING and not isinstance(raw, SLOT):
             return False
         if not generic and type_lookup(self.cls, "__getattr__") is not None:
-            self.refuse(tx, f"test for attribute {name}")
+            return self.raises_attribute_error(tx, name)
         self.guard_presence(tx, name)
         return True
 
@@ -516,8 +556,12 @@ class NewObjectVariable(UserObject):
     def children(self) -> tuple[VariableTracker, ...]:
         return (self.class_tracker, *self.attributes.values())
 
+    def allocated(self, emit: Emitting) -> E.Expr:
+        """The instance without attributes."""
+        return E.Call(E.Const(object.__new__), (emit.value(self.class_tracker),))
+
     def reconstruct(self, emit: Emitting) -> E.Expr:
-        made = emit.temporary(E.Call(E.Const(object.__new__), (emit.value(self.class_tracker),)))
+        made = emit.temporary(self.allocated(emit))
         emit.remember(self, made)
         for name, value in self.attributes.items():
             emit.do(E.Do(E.Call(E.Const(object.__setattr__), (made, E.Const(name), emit.value(value)))))
@@ -573,9 +617,13 @@ class UserMethodVariable(VariableTracker):
 def _followed(value: Any) -> bool:
     """An instance of a class written in Python, with the usual attribute access."""
     cls = type(value)
+    return is_users_object(cls) and has_plain_attributes(cls) and not is_subtype(cls, dict)
+
+
+def is_users_object(cls: type) -> bool:
+    """Instances of the class, which is written in Python, are followed by their attributes."""
     return (
-        bool(cls.__flags__ & 0x200)
-        and has_plain_attributes(cls)
+        bool(cls.__flags__ & HEAP_TYPE)
         and not is_subtype(cls, type)
         and not is_subtype(cls, types.ModuleType)
         and not is_subtype(cls, tuple)

@@ -114,7 +114,23 @@ def call_backend(capture: Capture, opts: Options) -> tuple[Callable[..., Any] | 
     mode = capture.mode_outside if graph.mutates or graph.draws_random else None
     if graph.states or mode is not None and mode is not torch.is_grad_enabled():
         compiled = with_states(compiled, graph.states, mode)
+    if capture.restores_random:
+        compiled = with_random_state(compiled)
     return compiled, guards
+
+
+def with_random_state(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """`compiled`, which draws no random numbers when it raises: the frame is run again in plain Python, under its own handlers."""
+
+    def run(*inputs: Any) -> Any:
+        before = torch.get_rng_state()
+        try:
+            return compiled(*inputs)
+        except BaseException:
+            torch.set_rng_state(before)
+            raise
+
+    return run
 
 
 def run_backend(backend: Backend, graph: CapturedGraph) -> Callable[..., Any]:

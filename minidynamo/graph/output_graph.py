@@ -115,6 +115,23 @@ class OutputGraph(torch.fx.Tracer):
         self.draws_random |= draws_random
         return torch.fx.Proxy(node, self)
 
+    def draws_on_the_cpu(self) -> bool:
+        """Its random numbers, if any, come from the CPU's default generator alone, whose state can be put back."""
+        values: list[Any] = [i.example.device for i in self.inputs.values()]
+        for node in self.graph.nodes if self.draws_random else ():
+            torch.fx.node.map_aggregate((node.args, node.kwargs), values.append)
+            values.append(str(node.kwargs.get("device", "cpu")))
+            values.append(node.target if node.op == "call_method" else None)
+        others = ("cuda", "xpu", "mps", "mtia", "openreg", "privateuseone", "generator")
+        return self.draws_random and not any(
+            isinstance(value, torch.Generator)
+            or isinstance(value, torch.device)
+            and value.type != "cpu"
+            or isinstance(value, str)
+            and value.startswith(others)
+            for value in values
+        )
+
     def finish(self, wanted: list[torch.fx.Node], states: tuple[tuple[Key, Any], ...] = ()) -> CapturedGraph:
         """Close the graph: it returns the tuple of `wanted` nodes; inputs that nothing uses are dropped."""
         outputs = {node: index for index, node in enumerate(dict.fromkeys(wanted))}

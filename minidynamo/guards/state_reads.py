@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,7 @@ STATE_READS: dict[str, Callable[..., Any]] = {
     "cudnn benchmark": torch._C._get_cudnn_benchmark,
     "cudnn deterministic": torch._C._get_cudnn_deterministic,
     "mkldnn": torch._C._get_mkldnn_enabled,
+    "registrations with abstract classes": abc.get_cache_token,
 }
 
 

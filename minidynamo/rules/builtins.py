@@ -13,7 +13,10 @@ from typing import Any
 
 import torch
 
+from ..guards.builder import GuardBuilder
+from ..guards.guard import make_guard
 from ..reasons import OPAQUE_VALUE, PRINT, TENSOR_DATA, UNSUPPORTED_CALL
+from ..sources import StateSource
 from ..static_access import is_subtype, type_lookup
 from ..variables import protocol
 from ..variables.base import Tracing, VariableTracker
@@ -140,11 +143,29 @@ def _is_virtual(tx: Tracing, value: VariableTracker, tp: type, cls: type) -> boo
     if isinstance(value, UserObject) and is_subtype(tp, cls) and (standard or hook is _NO_HOOK):
         value.guard_bases(tx, cls)
         return True
+    if isinstance(value, UserObject) and _only_registers(cls):
+        tx.install(make_guard(StateSource(), GuardBuilder.STATE_READ, REGISTRATIONS, ()))
+        value.guard_bases(tx, cls)
+        return issubclass(tp, cls)
     if not standard or tp.__flags__ & HEAP_TYPE or tp.__module__ != "builtins":
         tx.unsupported(OPAQUE_VALUE, operation="isinstance()", type=value.type_name())
     return issubclass(tp, cls)
 
 
+def _only_registers(cls: type) -> bool:
+    """Whether the MRO and what was registered decide about being a subclass: neither the class nor one below it has a hook."""
+    stack, seen = [cls], set()
+    while stack:
+        one = stack.pop()
+        if type_lookup(one, "__subclasshook__") is not _OWN_HOOK or type(one) not in (abc.ABCMeta, type):
+            return False
+        seen.add(one)
+        stack += [below for below in type.__subclasses__(one) if below not in seen]
+    return True
+
+
+REGISTRATIONS = "registrations with abstract classes"
+_OWN_HOOK = object.__dict__["__subclasshook__"]
 _OWN_CLASS = object.__dict__["__class__"]
 
 
@@ -268,6 +289,8 @@ def lacks(tx: Tracing, owner: VariableTracker, name: str) -> bool:
         return owner.lacks(tx, name)
     if type_lookup(owner.python_type(), name, owner) is not owner:
         return False
+    if isinstance(owner, TensorVariable):
+        return not tx.tensor_has(owner, name)
     if owner.python_type() not in CONSTANT_TYPES | {tuple, list, dict}:
         tx.unsupported(OPAQUE_VALUE, operation=f"test for attribute {name}", type=owner.type_name())
     return True

@@ -24,9 +24,16 @@ def _true(tx: Tracing) -> VariableTracker:
     return ConstantVariable(True)
 
 
+def _false(tx: Tracing) -> VariableTracker:
+    """Other ways of capture, none of which is active where this one is."""
+    return ConstantVariable(False)
+
+
 RULES: dict[Any, Callable[..., VariableTracker]] = {
     graph_break: positional("graph_break", 0, 0)(_break),
     is_compiling: positional("is_compiling", 0, 0)(_true),
     torch.compiler.is_compiling: positional("is_compiling", 0, 0)(_true),
     torch.compiler.is_dynamo_compiling: positional("is_dynamo_compiling", 0, 0)(_true),
+    torch.compiler.is_exporting: positional("is_exporting", 0, 0)(_false),
+    torch.jit.is_tracing: positional("is_tracing", 0, 0)(_false),
 }

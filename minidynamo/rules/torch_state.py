@@ -34,7 +34,11 @@ RECORDED: tuple[Callable[..., Any], ...] = (
     torch._C._get_privateuse1_backend_name,
 )
 # What it does not record: the name of the question in STATE_READS.
-NAMES = {fn: name for name, fn in STATE_READS.items() if name != "autocast nesting"}
+NAMES = {
+    fn: name
+    for name, fn in STATE_READS.items()
+    if name not in ("autocast nesting", "registrations with abstract classes")
+}
 
 
 def constants(

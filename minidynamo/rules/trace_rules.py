@@ -68,7 +68,10 @@ INLINED = (
     os.path.join(_TORCH, "testing", "_internal", "common_methods_invocations.py"),
     os.path.join(_TORCH, "testing", "_internal", "opinfo") + os.sep,
 )
-INLINED_FUNCTIONS = (  # what `@torch.no_grad()` makes of a function
+_OS = os._Environ.__getitem__.__code__.co_filename
+INLINED_FUNCTIONS = (  # reads of environment variables, and what `@torch.no_grad()` makes of a function
+    *((_OS, f"_Environ.{name}") for name in ("__getitem__", "__contains__", "__len__")),
+    *((_OS, f"_createenviron.<locals>.{name}") for name in ("encode", "decode")),
     (os.path.join(_TORCH, "utils", "_contextlib.py"), "context_decorator.<locals>.decorate_context"),
     (contextlib.__file__, "ContextDecorator.__call__.<locals>.inner"),
 )

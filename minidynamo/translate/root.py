@@ -419,7 +419,10 @@ def attempt(trace: Trace) -> Capture:
     end = tx.run()
     if isinstance(end, Return) and not tx.worthwhile(plain=True):
         raise SkipFrame(why(SKIP_NO_TENSORS), mark=trace.always())
-    if trace.first_covered is not None and (trace.graph.mutates or trace.graph.draws_random):
+    restores_random = trace.first_covered is not None and trace.graph.draws_on_the_cpu()
+    if trace.first_covered is not None and (
+        trace.graph.mutates or trace.graph.draws_random and not restores_random
+    ):
         where = tx.where_of(trace.first_covered)
         plan.decide(trace.first_covered, Decision(why(TRY_REGION), where, plain=True))
     own = tuple(CellVariable(cell) for cell in tx.cells.values() if not isinstance(cell, OutsideCell))
@@ -454,6 +457,7 @@ def attempt(trace: Trace) -> Capture:
         trace.mode_outside,
         trace.first_covered is not None,
         trace.release,
+        restores_random,
     )
 
 

@@ -19,14 +19,16 @@ from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
 from ..pycode.instruction import Instruction
 from ..pycode.lift import CodeIR, Region
-from ..reasons import MISSING_OPCODE, OPERATOR_FAILS, Reason, Why, why
+from ..reasons import MISSING_OPCODE, OPERATOR_FAILS, TENSOR_STATE, Reason, Why, why
 from ..rules import dispatch, new_tensors, tensor_ops, torch_functions, trace_rules
 from ..sources import AttrSource, Source
+from ..static_access import has_static_attr
 from ..variables.base import VariableTracker
 from ..variables.constant import CONSTANT_TYPES, ConstantVariable
 from ..variables.exceptions import ExceptionVariable, ObservedException, follows
 from ..variables.functions import BuiltinVariable, Cell
 from ..variables.lazy import LazyVariable
+from ..variables.tensor import TensorVariable
 from .capture import Effect
 from .cells import OutsideCell
 from .handlers import HANDLERS, NOT_CAPTURED
@@ -216,6 +218,16 @@ class InstructionTranslatorBase:
     def tensor_attribute(self, name: str) -> str | None:
         kind = torch_functions.tensor_attribute(name)
         return "method" if kind is None and torch_functions.tensor_method(name) is not None else kind
+
+    def tensor_has(self, tensor: TensorVariable, name: str) -> bool:
+        inputs = [node for node in new_tensors.may_be(tensor.as_proxy().node) if node in self.graph.inputs]
+        known = [self.graph.inputs[node] for node in inputs]
+        for one in known:
+            self.install(make_guard(one.source, GuardBuilder.HASATTR, name))
+        found = [has_static_attr(one.example, name) for one in known]
+        if any(found) and tensor.source is None:
+            self.unsupported(TENSOR_STATE, name=f"attribute {name} of a tensor")
+        return any(found)
 
     def are_different(self, left: Any, right: Any) -> bool:
         return new_tensors.are_different(left, right)

@@ -122,6 +122,9 @@ class Tracing(Protocol):
     def tensor_attribute(self, name: str) -> str | None:
         """What `tensor.name` is: "meta", "graph", "state", "method" or None."""
 
+    def tensor_has(self, tensor: Any, name: str) -> bool:
+        """Whether a tensor object has an attribute that its class does not have; guarded."""
+
     def are_different(self, left: Any, right: Any) -> bool:
         """Whether the tensors of two graph nodes are certainly two objects."""
 

@@ -6,6 +6,8 @@ import abc
 import types
 from typing import Any
 
+import torch
+
 from ..guards.builder import GuardBuilder
 from ..guards.guard import ById, make_guard
 from ..pycode import expr as E
@@ -21,6 +23,7 @@ from .user_objects import HEAP_TYPE, MISSING, UserMethodVariable, is_data_descri
 LIBRARY_METACLASSES = (type, abc.ABCMeta)
 # Descriptors that are themselves when they are read from a class.
 OF_THE_CLASS = (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+TENSORS = (torch.Tensor, torch.nn.Parameter)
 NAMES = ("__name__", "__qualname__", "__module__")
 _C_FUNCTIONS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.BuiltinFunctionType)
 
@@ -100,7 +103,7 @@ class ClassVariable(BuiltinVariable):
 
     def own_name(self, tx: Tracing, name: str) -> VariableTracker:
         value = type.__dict__[name].__get__(self.fn)
-        if type(value) is not str or self.source is None and self.is_users():
+        if type(value) is not str or self.source is None and self.is_users() and self.fn not in TENSORS:
             self._opaque(tx, f"attribute {name}")
         if self.source is None:
             return ConstantVariable(value, guards=self.guards)

@@ -7,10 +7,12 @@ from typing import Any, NoReturn
 
 from ..cache import OptimizedFunction
 from ..guards.builder import GuardBuilder
+from ..guards.guard import make_guard
 from ..markers import is_left_out
 from ..pycode import expr as E
 from ..reasons import DISABLED_CALL, OPERATOR_FAILS
 from ..sources import AttrSource, DefaultSource, KwDefaultSource, Source
+from ..static_access import type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .code import CodeVariable
 from .constant import ConstantVariable
@@ -127,9 +129,13 @@ class UserFunctionVariable(FunctionVariable):
             return LazyVariable(getattr(self.fn, name), AttrSource(self.source, name))
         if name == "__code__":  # which is guarded
             return CodeVariable(self.code())
-        if name in self.fn.__dict__:
+        if name in self.fn.__dict__ and type_lookup(types.FunctionType, name) is None:
             return tx.lazily(self.fn.__dict__[name], AttrSource(self.source, name))
         return super().getattr(tx, name)
+
+    def guard_own(self, tx: Tracing, name: str) -> None:
+        """Guard that the function has, or has not, an attribute of its own of that name."""
+        tx.install(make_guard(self.source, GuardBuilder.OWN_ATTRIBUTE, name))
 
     def slot_truth(self, tx: Tracing) -> bool:
         return True

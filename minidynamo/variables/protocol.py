@@ -5,12 +5,14 @@ from __future__ import annotations
 import types
 from typing import Any
 
+from ..guards.builder import GuardBuilder
+from ..guards.guard import make_guard
 from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS
 from ..static_access import is_subtype, type_lookup
 from .base import Tracing, VariableTracker
 from .classes import class_of
 from .constant import SINGLE, ConstantVariable
-from .functions import BoundMethodVariable
+from .functions import BoundMethodVariable, UserFunctionVariable
 from .opaque import NullVariable
 from .sequences import TupleVariable
 from .tensor import TensorVariable
@@ -104,6 +106,8 @@ def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> boo
     known = left.known_object(), right.known_object()
     if all(known):
         return known[0][0] is known[1][0]
+    if isinstance(left, UserFunctionVariable) and isinstance(right, UserFunctionVariable):
+        return same_function(tx, left, right)
     if left.source is not None and right.source is not None and _has_identity(left) and _has_identity(right):
         tx.guard_distinct(left.source, right.source)
         return False
@@ -113,6 +117,15 @@ def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> boo
     if left.mutable and right.mutable and (left.source is None) != (right.source is None):
         return False
     tx.unsupported(OPAQUE_VALUE, operation="operator is", type=f"{left.type_name()} and {right.type_name()}")
+
+
+def same_function(tx: Tracing, left: UserFunctionVariable, right: UserFunctionVariable) -> bool:
+    """Functions are guarded by their code; that two places hold one function, or two, is guarded where it is asked."""
+    if left.fn is right.fn:
+        tx.install(make_guard(left.source, GuardBuilder.DUPLICATE_INPUT, right.source))
+        return True
+    tx.guard_distinct(left.source, right.source)
+    return False
 
 
 def _has_identity(value: VariableTracker) -> bool:

@@ -142,6 +142,9 @@ class SequenceVariable(VariableTracker):
         ):
             if left.real_type is right.real_type:
                 return left.like([*left.items, *right.items], guards)
+            if {left.real_type, right.real_type} == {tuple, torch.Size}:  # Size.__add__, Size.__radd__
+                items = [item.realize(tx) for item in (*left.items, *right.items)]
+                return SizeVariable(items, guards=guards) if all(map(is_int, items)) else None
             return None
         if symbol in ("*", "*="):
             count = right if left is self else left
@@ -185,6 +188,10 @@ class TupleVariable(SequenceVariable):
         if self.source is not None:
             return emit.load(self.source)
         return E.Tuple(tuple(emit.value(item) for item in self.items))
+
+
+def is_int(value: VariableTracker) -> bool:
+    return value.is_python_constant() and type(value.as_python_constant()) is int
 
 
 class SizeVariable(SequenceVariable):

@@ -16,6 +16,7 @@ from ..variables.user_objects import FORWARD
 from ..variables.user_objects import UNARY as UNARY_NAMES
 
 METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+NONE = ConstantVariable(None)
 Call = Callable[[Tracing, list[VariableTracker]], VariableTracker]
 
 
@@ -32,10 +33,14 @@ def call_method(
     name = target.__name__
     if isinstance(owner, DictObject) and is_subtype(owner.cls, target.__objclass__):
         owner = owner.contents
+        if name == "__init__":
+            return (
+                owner.call_method(tx, "update", list(args[1:]), kwargs) if len(args) > 1 or kwargs else NONE
+            )
     tp = protocol.known_type(owner) if owner is not None else None
     if owner is None or tp is None or type_lookup(tp, name) is not target:
         tx.unsupported(UNSUPPORTED_CALL, name=f"{target.__qualname__} with these arguments")
-    if type(target) is types.MethodDescriptorType:
+    if type(target) is types.MethodDescriptorType and (name, len(args)) not in SLOTS:
         return owner.call_method(tx, name, list(args[1:]), kwargs)
     slot = SLOTS.get((name, len(args)))
     if slot is None or kwargs:

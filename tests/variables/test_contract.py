@@ -104,6 +104,15 @@ SAMPLES = [
     ),
     Sample("exception", "OSError(2, 'a')", "v.args[1], v.errno", "setattr(V, 'errno', 3)"),
     Sample("user object", "A()", "v.k, v.n", "setattr(V, 'k', 2)", "class A:\n    n = 7\n    k = 1"),
+    Sample(
+        "object with __getattribute__", "A()", "v.k, v.n, v.renamed, hasattr(v, 'z')", "setattr(V, 'k', 2)",
+        "class A:\n    n = 7\n    k = 1\n    def __getattribute__(self, name):\n"
+        "        return super().__getattribute__('k' if name == 'renamed' else name)",
+    ),
+    Sample(
+        "dict of a class of the user's", "D(a=1)", "v['a'], len(v), v.get('b', 3), list(v), v.k, 'b' in v", "V.update(b=2)",
+        "class D(dict):\n    k = 5\n    def __getitem__(self, key):\n        return super().__getitem__(key) * 2",
+    ),
     Sample("enum member", "M.A", "v is M.A, v.value", other("M.B"), "import enum\nM = enum.Enum('M', 'A B')"),
     Sample(
         "deque", "deque([1, 2], 3)", "v[0], len(v), v.maxlen", "V.append(5)", "from collections import deque",

@@ -236,7 +236,7 @@ MISSING_OPCODE = _row(
 TRY_REGION = _row(
     "TRY_REGION",
     "MD232",
-    "a try or with block around operators of a graph that changes its inputs or draws random numbers",
+    "a try or with block around operators of a graph that changes its inputs or draws random numbers elsewhere than on the CPU",
     "the rest of this function runs as plain Python (functions it calls are still captured); move the block outside",
 )
 EXCEPTION = _row(

@@ -170,7 +170,7 @@ def f(x, names):
 def f(x):
     y = x * 2
     try:
-        return torch.dropout(y, 0.5, True)
+        return x.add_(y)
     finally:
         y = None
 """

@@ -18,7 +18,7 @@ c_files = $(wildcard native/*.c native/*.h)
 cpp_files = $(wildcard native/*.cpp native/*.hpp native/*/*.cpp native/*/*.h)
 
 .PHONY: help venv build demo test test-quick test-py312 test-py313 test-py314 test-native test-asan wheel-check \
-	nightly lint format bench bench-counters bench-quick clean
+	nightly lint format bench bench-counters bench-quick docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / { printf "  make %-34s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ bench-counters: build ## exact counters of the quick workloads against benchmark
 
 bench: build ## the whole benchmark run: under forty minutes
 	$(python) -m benchmarks $(ARGS)
+
+docs: build ## the pages of docs/codes, from the rows of minidynamo/reasons.py
+	$(python) -m minidynamo explain --write docs/codes
 
 clean: ## everything that was built, and the caches; environments stay
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis minidynamo/*.so

@@ -15,6 +15,7 @@ from .events import Where
 from .exc import MinidynamoWarning, RecompileError
 from .guards.check_fn import flat_names
 from .guards.diagnose import Failure, explain_failure, explain_failures
+from .guards.rows import GuardRow
 from .pycode.identity import IdentityCache
 from .pycode.module_call import is_module_call
 from .pycode.resume import is_resume_code
@@ -107,8 +108,10 @@ def closest_entry(
     frame: FrameInput, entries: list[CacheEntry]
 ) -> tuple[str, tuple[events.GuardFailure, ...]]:
     """The entry with the fewest failing guards (the newest among equals), and those failures."""
+    holding: set[GuardRow] = set()
     found = [
-        (e.guarded.compile_id, explain_failures(e.guarded.check, frame.values)) for e in reversed(entries)
+        (e.guarded.compile_id, explain_failures(e.guarded.check, frame.values, holding))
+        for e in reversed(entries)
     ]
     return min((row for row in found if row[1]), key=lambda row: len(row[1]), default=("", ()))
 

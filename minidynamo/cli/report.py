@@ -21,7 +21,10 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--format", choices=NAMES, help="default: rich on a terminal, else plain")
     parser.add_argument("--sort", choices=("cost", "count"), default="cost", help="order of the causes")
     parser.add_argument("-o", dest="output", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument("--html", metavar="FILE", help="the same as --format html -o FILE")
     options = parser.parse_args(argv)
+    if options.html is not None:
+        options.format, options.output = "html", options.html
 
     def make(found: Run, style: Style) -> str | None:
         name = options.format or ("rich" if style.terminal or style.colour else "plain")

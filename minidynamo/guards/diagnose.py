@@ -73,9 +73,15 @@ def explain_failure(check: Any, frame: FrameValues) -> Failure | None:
     return None
 
 
-def explain_failures(check: Any, frame: FrameValues) -> tuple[GuardFailure, ...]:
+def explain_failures(
+    check: Any, frame: FrameValues, holding: set[GuardRow] | None = None
+) -> tuple[GuardFailure, ...]:
     """Every guard of `check` that does not hold on `frame`, as text; consequences of a failed guard (places that are reached through
-    its own, or whose type it tells) are left out: reading them might run code of the user's."""
+    its own, or whose type it tells) are left out: reading them might run code of the user's.
+
+    `holding`: rows known to hold on this frame, added to; entries of one function have most rows in common.
+    """
+    holding = set() if holding is None else holding
     if not check.validity.valid:
         died = Failure(
             VALID_TEXT, None, "this entry", "alive", "an object that it relies on died or changed", None
@@ -86,12 +92,20 @@ def explain_failures(check: Any, frame: FrameValues) -> tuple[GuardFailure, ...]
     failed: set[Source] = set()
     state = ""
     out = []
-    for row, part in zip(check.rows, check.parts, strict=True):
+    suspect = check.failed_row(frame)
+    checks = check.program.checks if suspect is not None else ()
+    for index, row in enumerate(check.rows):
+        if suspect is not None and checks[index] < checks[suspect]:
+            continue  # it holds: the native program has passed it
+        if row in holding:
+            continue
         paths = row.paths()
         if failed and any(step in failed for path in paths for step in (path, *path.prefixes())):
             continue
-        failure = _failure(check, row, part, scope, frame)
-        if failure is not None:
+        failure = _failure(check, row, text(row), scope, frame)
+        if failure is None:
+            holding.add(row)
+        else:
             failed.update(paths[:1])
             if row.kind == "GLOBAL_STATE":
                 state = failure.actual

@@ -94,7 +94,20 @@ _REDACTED: dict[str, Callable[[Any], Any]] = {
     "file": _base_name,
     **dict.fromkeys(("command", "cwd", "source", "detail", "edits", "writers", "config"), _gone),
     **dict.fromkeys(
-        ("old", "new", "expected", "actual", "guard", "guard_text", "guards", "values", "fix", "exit"),
+        (
+            "name",
+            "text",
+            "old",
+            "new",
+            "expected",
+            "actual",
+            "guard",
+            "guard_text",
+            "guards",
+            "values",
+            "fix",
+            "exit",
+        ),
         _without_strings,
     ),
 }

@@ -66,7 +66,7 @@ def following(run: Run, style: Style) -> Iterator[str]:
     """What to ask next."""
     if run.causes or run.breaks:
         asks = ["minidynamo why 1"] if run.causes else []
-        yield style.paint("next: " + " · ".join([*asks, "minidynamo report --format html -o out.html"]), "2")
+        yield style.paint("next: " + " · ".join([*asks, "minidynamo report --html out.html"]), "2")
 
 
 # --- a table ---------------------------------------------------------------------------------------------------------

@@ -93,6 +93,8 @@ def test_junit(capsys, recording):
 def test_html_to_a_file(capsys, recording, tmp_path):
     assert out(capsys, "report", recording, "--format", "html", "-o", str(tmp_path / "o.html")) == ""
     assert "</html>" in (tmp_path / "o.html").read_text()
+    assert out(capsys, "report", recording, "--html", str(tmp_path / "p.html")) == ""
+    assert (tmp_path / "p.html").read_text() == (tmp_path / "o.html").read_text()
 
 
 @pytest.mark.parametrize("what", ["1", "0/1", "MD106", "md106", "scaled"])

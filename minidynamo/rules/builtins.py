@@ -154,7 +154,8 @@ def _is_virtual(tx: Tracing, value: VariableTracker, tp: type, cls: type) -> boo
 
 def _only_registers(cls: type) -> bool:
     """Whether the MRO and what was registered decide about being a subclass: neither the class nor one below it has a hook."""
-    stack, seen = [cls], set()
+    stack: list[type] = [cls]
+    seen: set[type] = set()
     while stack:
         one = stack.pop()
         if type_lookup(one, "__subclasshook__") is not _OWN_HOOK or type(one) not in (abc.ABCMeta, type):

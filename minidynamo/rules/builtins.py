@@ -161,7 +161,8 @@ def _only_registers(cls: type) -> bool:
         if type_lookup(one, "__subclasshook__") is not _OWN_HOOK or type(one) not in (abc.ABCMeta, type):
             return False
         seen.add(one)
-        stack += [below for below in type.__subclasses__(one) if below not in seen]
+        below: list[type] = type.__subclasses__(one)
+        stack += [each for each in below if each not in seen]
     return True
 
 

@@ -17,7 +17,7 @@ clang_format := $(VENV)/bin/clang-format
 c_files = $(wildcard native/*.c native/*.h)
 cpp_files = $(wildcard native/*.cpp native/*.hpp native/*/*.cpp native/*/*.h)
 
-.PHONY: help venv build demo test test-quick test-py312 test-py313 test-py314 test-native test-asan wheel-check \
+.PHONY: help venv build openreg demo test test-quick test-py312 test-py313 test-py314 test-native test-asan wheel-check \
 	nightly lint format bench bench-counters bench-quick docs clean
 
 help: ## this list
@@ -38,6 +38,10 @@ venv: $(deps) ## the environment .venv with the pinned dependencies
 
 build: $(installed) ## the native extensions, in place
 	@$(python) setup.py -q build_ext --inplace
+
+openreg: $(installed) ## the simulated accelerator, in place (fails without torch or a C++ compiler), and its tour
+	MINIDYNAMO_BUILD_CXX=required $(python) setup.py -q build_ext --inplace
+	$(python) -m minidynamo.openreg
 
 demo: build ## the demonstration program
 	$(python) $(DEMO)
@@ -89,5 +93,5 @@ docs: build ## the pages of docs/codes, from the rows of minidynamo/reasons.py
 	$(python) -m minidynamo explain --write docs/codes
 
 clean: ## everything that was built, and the caches; environments stay
-	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis minidynamo/*.so
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis minidynamo/*.so minidynamo/openreg/*.so
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +

@@ -1,13 +1,14 @@
 """Builds the extension modules. Metadata is in setup.cfg.
 
 `minidynamo._C`: plain C11, always required.
-`minidynamo._tensor_guards`: C++ against the torch that is importable while building; without torch or without
-a C++ compiler the Python leaf serves instead and `minidynamo doctor` says so.
+`minidynamo._tensor_guards`, `minidynamo.openreg._C`: C++ against the torch that is importable while building; without
+torch or without a C++ compiler a Python leaf serves instead of the first, and the simulated accelerator is absent.
+`minidynamo doctor` says so.
 
     python setup.py build_ext --inplace    builds what changed, extensions side by side
 
 Environment:
-    MINIDYNAMO_BUILD_CXX=auto|off|required    the C++ leaf: if possible (default), never, or fail without it
+    MINIDYNAMO_BUILD_CXX=auto|off|required    the C++ modules: if possible (default), never, or fail without them
     MINIDYNAMO_SANITIZE=1                     address and undefined-behaviour sanitizers (`make test-asan`)
     MINIDYNAMO_WERROR=0                       warnings are no errors, for a compiler newer than this release
 """
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
 
@@ -43,7 +45,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 class Unavailable(Exception):
-    """The C++ leaf cannot be built here; the message says why in a few words."""
+    """A C++ module cannot be built here; the message says why in a few words."""
 
 
 def own_headers(sources: list[str]) -> list[str]:
@@ -89,13 +91,31 @@ class CExtension(Extension):
 
 
 class TorchExtension(Extension):
-    """An extension in C++ against torch's headers, good only beside the very torch that it was built for."""
+    """An extension in C++ against torch's headers, good only beside the very torch that it was built for.
 
-    def __init__(self, name: str, sources: list[str]) -> None:
-        flags = [*WARNINGS, *HIDDEN, "-g0"]
+    Reading those headers is most of the time that a source takes, so `batch` sources are compiled as one. `what` and
+    `without` complete the note for the user: what was not built, and what that means.
+    """
+
+    def __init__(
+        self, name: str, sources: list[str], *, what: str, without: str, flags: list[str], batch: int = 1
+    ) -> None:
+        flags = [*WARNINGS, *HIDDEN, "-g0", *flags]
+        link: list[str] = []
+        if SANITIZE:
+            flags += SANITIZER_COMPILE + SANITIZER_BOTH
+            link += SANITIZER_BOTH
         super().__init__(
-            name, sources, depends=own_headers(sources), extra_compile_args=flags, language="c++"
+            name,
+            sources,
+            depends=own_headers(sources),
+            extra_compile_args=flags,
+            extra_link_args=link,
+            include_dirs=["."],
+            language="c++",
         )
+        self.what, self.without = what, without
+        self.batches = [sources[i : i + batch] for i in range(0, len(sources), batch)]
 
     def configure(self) -> None:
         """Called only when out of date, since importing torch takes seconds. Raises Unavailable."""
@@ -166,16 +186,19 @@ class BuildExt(build_ext):
             raise SystemExit(f"MINIDYNAMO_BUILD_CXX={mode!r}: use auto, off or required")
         self.required = mode == "required"
         if mode == "auto" and importlib.util.find_spec("torch") is None:
-            self.notes.append("torch is not importable in the build environment")
+            for ext in self.extensions:
+                self.note(ext, "torch is not importable in the build environment")
             mode = "off"
         if mode == "off":
             self.extensions = [ext for ext in self.extensions if not isinstance(ext, TorchExtension)]
         super().run()
         for note in self.notes:
-            print(
-                f"minidynamo: C++ tensor guards not built: {note}; the slower Python leaf serves",
-                file=sys.stderr,
-            )
+            print(f"minidynamo: {note}", file=sys.stderr)
+
+    def note(self, ext: Extension, reason: str) -> None:
+        """Keep for the end that `ext` was not built, where that is allowed."""
+        if isinstance(ext, TorchExtension):
+            self.notes.append(f"{ext.what} not built: {reason}; {ext.without}")
 
     def build_extension(self, ext: Extension) -> None:
         target = Path(self.get_ext_fullpath(ext.name))
@@ -186,20 +209,58 @@ class BuildExt(build_ext):
         stamp.unlink(missing_ok=True)
         try:
             ext.configure()
-            super().build_extension(ext)
+            if isinstance(ext, TorchExtension):
+                self.build_in_batches(ext)
+            else:
+                super().build_extension(ext)
         except Exception as error:
             target.unlink(missing_ok=True)
             if self.required or not isinstance(ext, TorchExtension):
                 raise
-            self.notes.append(
-                str(error).splitlines()[0] if isinstance(error, Unavailable) else "it did not compile"
+            self.note(
+                ext, str(error).splitlines()[0] if isinstance(error, Unavailable) else "it did not compile"
             )
             return
         stamp.parent.mkdir(parents=True, exist_ok=True)
         stamp.write_text(wanted)
 
-    def fingerprint(self, ext: Extension) -> str:
-        """A digest of everything that the built module depends on."""
+    def build_in_batches(self, ext: TorchExtension) -> None:
+        """Compiles the batches that are out of date, side by side, and links."""
+        folder = Path(self.build_temp, ext.name + sysconfig.get_config_var("EXT_SUFFIX"))
+        folder.mkdir(parents=True, exist_ok=True)
+
+        def compile_batch(number: int) -> str:
+            sources = ext.batches[number]
+            unit = folder / f"batch_{number}.cpp"
+            unit.write_text("".join(f'#include "{source}"\n' for source in sources))
+            target, stamp = unit.with_suffix(".o"), unit.with_suffix(".stamp")
+            wanted = self.fingerprint(ext, [*sources, *own_headers(sources)])
+            if self.rebuild_all or not target.exists() or not stamp.exists() or stamp.read_text() != wanted:
+                stamp.unlink(missing_ok=True)
+                (made,) = self.compiler.compile(
+                    [str(unit)],
+                    macros=ext.define_macros,
+                    include_dirs=ext.include_dirs,
+                    extra_postargs=ext.extra_compile_args,
+                )
+                if Path(made) != target:
+                    os.replace(made, target)
+                stamp.write_text(wanted)
+            return str(target)
+
+        with ThreadPoolExecutor(self.parallel or 1) as pool:
+            objects = list(pool.map(compile_batch, range(len(ext.batches))))
+        self.compiler.link_shared_object(
+            objects,
+            self.get_ext_fullpath(ext.name),
+            libraries=self.get_libraries(ext),
+            library_dirs=ext.library_dirs,
+            extra_postargs=ext.extra_link_args,
+            target_lang="c++",
+        )
+
+    def fingerprint(self, ext: Extension, files: list[str] | None = None) -> str:
+        """A digest of everything that the built module, or the object made from `files`, depends on."""
         digest = hashlib.sha256(
             repr(
                 (
@@ -214,7 +275,7 @@ class BuildExt(build_ext):
                 )
             ).encode()
         )
-        for name in [*ext.sources, *ext.depends, "setup.py"]:
+        for name in [*(files or [*ext.sources, *ext.depends]), "setup.py"]:
             digest.update(Path(name).read_bytes())
         return digest.hexdigest()
 
@@ -238,8 +299,27 @@ class BuildExt(build_ext):
             self.inplace = before
 
 
-EXTENSIONS = [CExtension("minidynamo._C", sorted(glob("native/*.c")))]
+EXTENSIONS: list[Extension] = [CExtension("minidynamo._C", sorted(glob("native/*.c")))]
 if os.path.exists("native/tensor_guards.cpp"):
-    EXTENSIONS.append(TorchExtension("minidynamo._tensor_guards", ["native/tensor_guards.cpp"]))
+    EXTENSIONS.append(
+        TorchExtension(
+            "minidynamo._tensor_guards",
+            ["native/tensor_guards.cpp"],
+            what="C++ tensor guards",
+            without="the slower Python leaf serves",
+            flags=[],
+        )
+    )
+if os.path.exists("native/openreg"):
+    EXTENSIONS.append(
+        TorchExtension(
+            "minidynamo.openreg._C",
+            sorted(glob("native/openreg/*.cpp")),
+            what="the simulated accelerator",
+            without="minidynamo.openreg cannot be imported",
+            flags=["-O1", "-ffp-contract=off"],
+            batch=5,
+        )
+    )
 
 setup(ext_modules=EXTENSIONS, cmdclass={"build_ext": BuildExt})

@@ -77,7 +77,7 @@ def tree(path: Path) -> ast.Module:
 def is_module(name: str) -> bool:
     """True for a module or package of the project, native ones included."""
     path = ROOT.joinpath(*name.split("."))
-    native = name in ("minidynamo._C", "minidynamo._tensor_guards")
+    native = name in ("minidynamo._C", "minidynamo._tensor_guards", "minidynamo.openreg._C")
     return native or path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
 

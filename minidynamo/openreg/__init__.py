@@ -61,4 +61,11 @@ from .random import (
 )
 from .streams import Event, Stream, current_stream, default_stream, set_stream, stream
 
+
+def __getattr__(name: str) -> bool:
+    if name == "_initialized":  # torch.utils.checkpoint reads it before it keeps a device's random state
+        return is_initialized()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 registration.register(sys.modules[__name__])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import sys
 from types import ModuleType
@@ -18,6 +19,7 @@ def register(package: ModuleType) -> None:
     """Name the device, hang `package` on torch as its module, give tensors, modules and storages their methods (`.openreg()`)."""
     torch.utils.rename_privateuse1_backend(NAME)
     torch._register_device_module(NAME, package)
+    atexit.register(package._C._finish_autograd)
     torch.utils.generate_methods_for_privateuse1_backend(**TENSOR_METHODS)
     if ALIAS not in sys.modules and importlib.util.find_spec(ALIAS) is None:
         add_alias(package)

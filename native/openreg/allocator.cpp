@@ -25,8 +25,9 @@ struct OpenRegDeviceAllocator final : DeviceAllocator {
   DataPtr allocate(size_t size) override {
     const int device = current_device();
     void* base = allocate_device(device, size);
-    TORCH_CHECK_WITH(OutOfMemoryError, base != nullptr || size == 0, "openreg:", device, " is out of memory: tried to allocate ",
-                     size, " bytes, ", memory_stats(device).bytes.current, " of ", memory_capacity(), " bytes are in use");
+    TORCH_CHECK_WITH(OutOfMemoryError, base != nullptr || size == 0, "openreg:", device,
+                     " is out of memory: tried to allocate ", size, " bytes, ", memory_stats(device).bytes.current,
+                     " of ", memory_capacity(), " bytes are in use");
     return {base, base, &release, device_at(device)};
   }
 
@@ -70,7 +71,8 @@ struct OpenRegDeviceAllocator final : DeviceAllocator {
 struct OpenRegHostAllocator final : at::HostAllocator {
   DataPtr allocate(size_t size) override {
     void* base = allocate_pinned(size);
-    TORCH_CHECK_WITH(OutOfMemoryError, base != nullptr || size == 0, "openreg: cannot allocate ", size, " bytes of pinned memory");
+    TORCH_CHECK_WITH(OutOfMemoryError, base != nullptr || size == 0, "openreg: cannot allocate ", size,
+                     " bytes of pinned memory");
     return {base, base, &release, DeviceType::CPU};
   }
 

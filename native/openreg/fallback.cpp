@@ -96,7 +96,8 @@ class Call {
   void run(torch::jit::Stack* stack) {
     const auto& schema = op_.schema();
     const size_t begin = stack->size() - schema.arguments().size();
-    for (size_t i = 0; i < schema.arguments().size(); i++) turn_argument((*stack)[begin + i], schema.arguments()[i], begin + i);
+    for (size_t i = 0; i < schema.arguments().size(); i++)
+      turn_argument((*stack)[begin + i], schema.arguments()[i], begin + i);
     settle_device();
     for (const size_t position : generators_) turn_generator((*stack)[position]);
     if (generators_.empty() && is_random(op_)) {
@@ -146,11 +147,12 @@ class Call {
       shaped_host_tensor_ |= tensor.dim() > 0;
       return tensor;
     }
-    TORCH_CHECK(tensor.layout() == kStrided, "openreg: ", op_.operator_name(), " got a tensor of layout ", tensor.layout(),
-                "; only strided tensors fall back to the CPU");
+    TORCH_CHECK(tensor.layout() == kStrided, "openreg: ", op_.operator_name(), " got a tensor of layout ",
+                tensor.layout(), "; only strided tensors fall back to the CPU");
     const auto index = tensor.device().index();
     if (index_ == kNone) index_ = index;
-    TORCH_CHECK(index_ == index, "Expected all tensors to be on the same device, but found at least two devices, openreg:",
+    TORCH_CHECK(index_ == index,
+                "Expected all tensors to be on the same device, but found at least two devices, openreg:",
                 static_cast<int>(index_), " and openreg:", static_cast<int>(index), "! (in ", op_.operator_name(), ")");
     for (auto& pair : pairs_) {
       if (!pair.device.is_same(tensor)) continue;
@@ -171,12 +173,13 @@ class Call {
   void settle_device() {
     if (index_ == kNone) {
       // A generator alone brings an operator here: `cpu_tensor.normal_(generator=g)`.
-      TORCH_CHECK(!host_tensor_, "Expected a 'cpu' device type for generator but found 'openreg' (in ", op_.operator_name(), ")");
+      TORCH_CHECK(!host_tensor_, "Expected a 'cpu' device type for generator but found 'openreg' (in ",
+                  op_.operator_name(), ")");
       index_ = static_cast<DeviceIndex>(current_device());
     }
     TORCH_CHECK(!shaped_host_tensor_ || pairs_.empty() || takes_host_tensors(op_),
-                "Expected all tensors to be on the same device, but found at least two devices, openreg:", static_cast<int>(index_),
-                " and cpu! (in ", op_.operator_name(), ")");
+                "Expected all tensors to be on the same device, but found at least two devices, openreg:",
+                static_cast<int>(index_), " and cpu! (in ", op_.operator_name(), ")");
   }
 
   void turn_generator(IValue& value) {
@@ -197,7 +200,8 @@ class Call {
     }
     if (pair.device.sizes() != pair.host.sizes() || pair.device.strides() != pair.host.strides() ||
         pair.device.storage_offset() != pair.host.storage_offset())
-      pair.device.unsafeGetTensorImpl()->set_sizes_and_strides(pair.host.sizes(), pair.host.strides(), pair.host.storage_offset());
+      pair.device.unsafeGetTensorImpl()->set_sizes_and_strides(pair.host.sizes(), pair.host.strides(),
+                                                               pair.host.storage_offset());
   }
 
   void turn_result(IValue& value) {
@@ -214,8 +218,8 @@ class Call {
     if (!result.defined()) return result;
     for (const auto& pair : pairs_)
       if (pair.host.is_same(result)) return pair.device;
-    TORCH_CHECK(result.layout() == kStrided, "openreg: ", op_.operator_name(), " gives a result of layout ", result.layout(),
-                "; only strided tensors are supported");
+    TORCH_CHECK(result.layout() == kStrided, "openreg: ", op_.operator_name(), " gives a result of layout ",
+                result.layout(), "; only strided tensors are supported");
     if (result.storage().data() != nullptr)
       for (const auto& pair : pairs_)
         if (pair.host.storage().data() == result.storage().data()) return view_of(pair.device, result);
@@ -245,8 +249,12 @@ void fallback(const OperatorHandle& op, torch::jit::Stack* stack) {
 
 }  // namespace
 
-int64_t fallback_calls() noexcept { return calls; }
+int64_t fallback_calls() noexcept {
+  return calls;
+}
 
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>()); }
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
+}
 
 }  // namespace c10::openreg

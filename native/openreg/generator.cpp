@@ -23,7 +23,9 @@ void OpenRegGeneratorImpl::set_current_seed(uint64_t seed) {
   host_.unsafeGetGeneratorImpl()->set_current_seed(seed);
 }
 
-uint64_t OpenRegGeneratorImpl::current_seed() const { return host_.unsafeGetGeneratorImpl()->current_seed(); }
+uint64_t OpenRegGeneratorImpl::current_seed() const {
+  return host_.unsafeGetGeneratorImpl()->current_seed();
+}
 
 uint64_t OpenRegGeneratorImpl::seed() {
   const std::lock_guard<std::mutex> lock(host_.mutex());
@@ -84,9 +86,10 @@ at::Generator make_openreg_generator(DeviceIndex index) {
 
 at::Generator host_generator(const at::Generator& generator, DeviceIndex index) {
   const auto* impl = dynamic_cast<const OpenRegGeneratorImpl*>(generator.unsafeGetGeneratorImpl());
-  TORCH_CHECK(impl != nullptr, "Expected a 'openreg' device type for generator but found '", generator.device().type(), "'");
-  TORCH_CHECK(impl->device().index() == index, "Expected a generator of openreg:", static_cast<int>(index), " but found one of ",
-              generator.device());
+  TORCH_CHECK(impl != nullptr, "Expected a 'openreg' device type for generator but found '", generator.device().type(),
+              "'");
+  TORCH_CHECK(impl->device().index() == index, "Expected a generator of openreg:", static_cast<int>(index),
+              " but found one of ", generator.device());
   return impl->host();
 }
 

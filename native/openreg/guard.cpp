@@ -15,7 +15,9 @@ const Event& recorded(const void* event) {
   return *static_cast<const Event*>(event);
 }
 
-Stream stream_at(DeviceIndex index, int64_t id) { return Stream(Stream::UNSAFE, device_at(index), id); }
+Stream stream_at(DeviceIndex index, int64_t id) {
+  return Stream(Stream::UNSAFE, device_at(index), id);
+}
 
 struct OpenRegGuardImpl final : impl::DeviceGuardImplInterface {
   DeviceType type() const override { return kOpenReg; }
@@ -52,7 +54,9 @@ struct OpenRegGuardImpl final : impl::DeviceGuardImplInterface {
 
   Stream getDefaultStream(Device device) const override { return Stream(Stream::DEFAULT, device_at(index_of(device))); }
 
-  Stream getStreamFromGlobalPool(Device device, bool /*high_priority*/) const override { return getNewStream(device, 0); }
+  Stream getStreamFromGlobalPool(Device device, bool /*high_priority*/) const override {
+    return getNewStream(device, 0);
+  }
 
   Stream getNewStream(Device device, int /*priority*/) const override {
     const auto index = index_of(device);
@@ -90,7 +94,9 @@ struct OpenRegGuardImpl final : impl::DeviceGuardImplInterface {
     return (static_cast<double>(recorded(second).tick) - static_cast<double>(recorded(first).tick)) / 1e6;
   }
 
-  void destroyEvent(void* event, const DeviceIndex /*index*/) const noexcept override { delete static_cast<Event*>(event); }
+  void destroyEvent(void* event, const DeviceIndex /*index*/) const noexcept override {
+    delete static_cast<Event*>(event);
+  }
 };
 
 C10_REGISTER_GUARD_IMPL(PrivateUse1, OpenRegGuardImpl)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "finish.h"
 #include "openreg.h"
 #include "trace.h"
 
@@ -22,6 +23,7 @@ struct OpenRegHooksInterface final : at::PrivateUse1HooksInterface {
   bool hasPrimaryContext(DeviceIndex index) const override {
     const TracePoint point(kHook, index);
     checked_index(index);
+    note_autograd_thread();  // autograd asks this of every device when it starts a thread
     return is_started();
   }
 
@@ -108,7 +110,7 @@ struct OpenRegHooksInterface final : at::PrivateUse1HooksInterface {
 };
 
 // Once, when the library is loaded. `minidynamo/openreg/load.py` has seen to it that nobody else has the key.
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool hooks_registered = [] {
   at::RegisterPrivateUse1HooksInterface(new OpenRegHooksInterface());
   return true;
 }();

@@ -31,7 +31,7 @@ void load(const at::Tensor& tensor, Flags& flags) {
   tensor.unsafeGetTensorImpl()->set_backend_meta(make_intrusive<OpenRegMeta>(flags));
 }
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool metadata_registered = [] {
   torch::jit::TensorBackendMetaRegistry(kOpenReg, &save, &load);
   return true;
 }();

@@ -29,13 +29,14 @@ using Optional = std::optional<T>;
 constexpr DispatchKeySet kKeys(DispatchKey::PrivateUse1);
 
 void check_dense(Optional<Layout> layout, Optional<bool> pinned) {
-  TORCH_CHECK(layout_or_default(layout) == kStrided, "openreg tensors are strided; ", layout_or_default(layout), " is not supported");
+  TORCH_CHECK(layout_or_default(layout) == kStrided, "openreg tensors are strided; ", layout_or_default(layout),
+              " is not supported");
   TORCH_CHECK(!pinned_memory_or_default(pinned), "Only dense CPU tensors can be pinned");
 }
 
 // Making tensors.
-Tensor empty(IntArrayRef size, Optional<ScalarType> dtype, Optional<Layout> layout, Optional<Device> device, Optional<bool> pinned,
-             Optional<MemoryFormat> format) {
+Tensor empty(IntArrayRef size, Optional<ScalarType> dtype, Optional<Layout> layout, Optional<Device> device,
+             Optional<bool> pinned, Optional<MemoryFormat> format) {
   check_dense(layout, pinned);
   const DeviceGuard guard(device_or_default(device));
   return at::detail::empty_generic(size, GetAllocator(kOpenReg), kKeys, dtype_or_default(dtype), format);
@@ -49,8 +50,8 @@ Tensor empty_strided(IntArrayRef size, IntArrayRef stride, Optional<ScalarType> 
 }
 
 // A tensor of zeros without memory, which autograd makes for gradients that are nothing.
-Tensor efficientzerotensor(IntArrayRef size, Optional<ScalarType> dtype, Optional<Layout> layout, Optional<Device> device,
-                           Optional<bool> pinned) {
+Tensor efficientzerotensor(IntArrayRef size, Optional<ScalarType> dtype, Optional<Layout> layout,
+                           Optional<Device> device, Optional<bool> pinned) {
   check_dense(layout, pinned);
   auto allocator = at::native::ZeroTensorAllocator(device_at(index_of(device_or_default(device))));
   const auto keys = kKeys | DispatchKeySet(DispatchKey::ZeroTensor);
@@ -62,7 +63,9 @@ Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, Opti
   return at::native::as_strided_tensorimpl(self, size, stride, offset);
 }
 
-Tensor view(const Tensor& self, IntArrayRef size) { return at::native::view(self, size); }
+Tensor view(const Tensor& self, IntArrayRef size) {
+  return at::native::view(self, size);
+}
 
 Tensor reshape_alias(const Tensor& self, IntArrayRef size, IntArrayRef stride) {
   return at::native::_reshape_alias(self, size, stride);
@@ -72,16 +75,21 @@ Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step)
   return at::native::unfold(self, dimension, size, step);
 }
 
-Tensor view_as_real(const Tensor& self) { return at::native::view_as_real(self); }
+Tensor view_as_real(const Tensor& self) {
+  return at::native::view_as_real(self);
+}
 
-Tensor view_as_complex(const Tensor& self) { return at::native::view_as_complex(self); }
+Tensor view_as_complex(const Tensor& self) {
+  return at::native::view_as_complex(self);
+}
 
 // Another shape or another storage for a tensor that exists.
 void enlarge(const Tensor& self) {
   if (self.numel() == 0) return;
   const auto needed =
       at::detail::computeStorageNbytes(self.sizes(), self.strides(), self.itemsize(), self.storage_offset());
-  if (needed > self.storage().nbytes()) at::detail::getPrivateUse1Hooks().resizePrivateUse1Bytes(self.storage(), needed);
+  if (needed > self.storage().nbytes())
+    at::detail::getPrivateUse1Hooks().resizePrivateUse1Bytes(self.storage(), needed);
 }
 
 const Tensor& resize_(const Tensor& self, IntArrayRef size, Optional<MemoryFormat> format) {
@@ -180,7 +188,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
 // A conjugate or negative view is resolved by cloning it, and the clone ends in _copy_from: it must come through as it is, since
 // torch's own handling of these keys would resolve it by cloning again, without end.
-TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
-TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Negative, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
 
 }  // namespace c10::openreg

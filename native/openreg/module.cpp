@@ -105,8 +105,15 @@ PyMethodDef methods[] = {
 // Read from the file before it is loaded (minidynamo/openreg/load.py).
 constexpr char kBuiltFor[] = "minidynamo.openreg for torch " MINIDYNAMO_TORCH_VERSION;
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "minidynamo.openreg._C", "The native side of the simulated accelerator.", -1,
-                          methods, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "minidynamo.openreg._C",
+                          "The native side of the simulated accelerator.",
+                          -1,
+                          methods,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
 
 }  // namespace
 

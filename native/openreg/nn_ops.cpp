@@ -17,31 +17,37 @@ namespace {
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
-bool is_given(const OptionalTensor& tensor) { return tensor.has_value() && tensor->defined(); }
+bool is_given(const OptionalTensor& tensor) {
+  return tensor.has_value() && tensor->defined();
+}
 
-Tensor convolution(const Tensor& input, const Tensor& weight, const OptionalTensor& bias, IntArrayRef stride, IntArrayRef padding,
-                   IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups) {
+Tensor convolution(const Tensor& input, const Tensor& weight, const OptionalTensor& bias, IntArrayRef stride,
+                   IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
+                   int64_t groups) {
   HostAccess access;
   const auto host_bias = is_given(bias) ? OptionalTensor(host_alias(*bias, access)) : OptionalTensor();
-  return copy_to_device(at::convolution(host_alias(input, access), host_alias(weight, access), host_bias, stride, padding, dilation,
-                                        transposed, output_padding, groups),
+  return copy_to_device(at::convolution(host_alias(input, access), host_alias(weight, access), host_bias, stride,
+                                        padding, dilation, transposed, output_padding, groups),
                         input.device());
 }
 
-std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& gradient, const Tensor& input, const Tensor& weight,
-                                                        IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
-                                                        bool transposed, IntArrayRef output_padding, int64_t groups,
+std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& gradient, const Tensor& input,
+                                                        const Tensor& weight, IntArrayRef stride, IntArrayRef padding,
+                                                        IntArrayRef dilation, bool transposed,
+                                                        IntArrayRef output_padding, int64_t groups,
                                                         std::array<bool, 3> wanted) {
   HostAccess access;
   const int64_t channels = transposed ? weight.size(1) * groups : weight.size(0);
   const auto [to_input, to_weight, to_bias] = at::convolution_backward(
-      host_alias(gradient, access), host_alias(input, access), host_alias(weight, access), IntArrayRef(channels), stride, padding,
-      dilation, transposed, output_padding, groups, wanted);
+      host_alias(gradient, access), host_alias(input, access), host_alias(weight, access), IntArrayRef(channels),
+      stride, padding, dilation, transposed, output_padding, groups, wanted);
   const auto device = input.device();
   return {copy_to_device(to_input, device), copy_to_device(to_weight, device), copy_to_device(to_bias, device)};
 }
 
-Tensor plus(const Tensor& gates, const OptionalTensor& bias) { return is_given(bias) ? gates + *bias : gates; }
+Tensor plus(const Tensor& gates, const OptionalTensor& bias) {
+  return is_given(bias) ? gates + *bias : gates;
+}
 
 // An LSTM cell: gates in the order input, forget, cell, output; the workspace keeps them after their activation.
 std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cell,
@@ -53,7 +59,8 @@ std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Te
 }
 
 std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const OptionalTensor& to_hidden, const OptionalTensor& to_next,
-                                                      const Tensor& cell, const Tensor& next, const Tensor& workspace, bool has_bias) {
+                                                      const Tensor& cell, const Tensor& next, const Tensor& workspace,
+                                                      bool has_bias) {
   if (!is_given(to_hidden) && !is_given(to_next)) return {};
   const auto gates = workspace.chunk(4, 1);
   const auto &in = gates[0], &forget = gates[1], &fresh = gates[2], &out = gates[3];
@@ -80,7 +87,8 @@ std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hid
   return {fresh + update * (hidden - fresh), at::cat({reset, update, fresh, hidden, old[2]}, 1)};
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_cell_backward(const Tensor& to_hidden, const Tensor& workspace, bool has_bias) {
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_cell_backward(const Tensor& to_hidden, const Tensor& workspace,
+                                                                     bool has_bias) {
   const auto kept = workspace.chunk(5, 1);
   const auto &reset = kept[0], &update = kept[1], &fresh = kept[2], &hidden = kept[3], &old = kept[4];
   const auto to_update = to_hidden * (hidden - fresh) * update * (1 - update);
@@ -88,7 +96,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_cell_backward(const Tenso
   const auto to_reset = to_fresh * old * reset * (1 - reset);
   const auto to_input = at::cat({to_reset, to_update, to_fresh}, 1);
   const auto to_old = at::cat({to_reset, to_update, to_fresh * reset}, 1);
-  return {to_input, to_old, to_hidden * update, has_bias ? to_input.sum(0) : Tensor(), has_bias ? to_old.sum(0) : Tensor()};
+  return {to_input, to_old, to_hidden * update, has_bias ? to_input.sum(0) : Tensor(),
+          has_bias ? to_old.sum(0) : Tensor()};
 }
 
 }  // namespace

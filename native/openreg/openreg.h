@@ -18,16 +18,21 @@ namespace c10::openreg {
 
 constexpr auto kOpenReg = DeviceType::PrivateUse1;
 
-inline Device device_at(int index) { return {kOpenReg, static_cast<DeviceIndex>(index)}; }
+inline Device device_at(int index) {
+  return {kOpenReg, static_cast<DeviceIndex>(index)};
+}
 
 // The index itself, or the current device for -1. RuntimeError when there is no such device.
 inline DeviceIndex checked_index(int index) {
   if (index == -1) index = current_device();
-  TORCH_CHECK(is_device(index), "openreg:", index, " does not exist: the device index must be in [0, ", device_count(), ")");
+  TORCH_CHECK(is_device(index), "openreg:", index, " does not exist: the device index must be in [0, ", device_count(),
+              ")");
   return static_cast<DeviceIndex>(index);
 }
 
-inline DeviceIndex index_of(Device device) { return checked_index(device.has_index() ? device.index() : -1); }
+inline DeviceIndex index_of(Device device) {
+  return checked_index(device.has_index() ? device.index() : -1);
+}
 
 // Random numbers of one device. It lives on the device for all that torch can see and draws from a CPU generator inside: a seed
 // gives the CPU's numbers, which makes the CPU the oracle of every random operator.

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "fallback.h"
+#include "finish.h"
 #include "openreg.h"
 #include "trace.h"
 
@@ -31,15 +32,20 @@ const std::map<std::string, std::function<PyObject*(const Hooks&, int64_t)>>& ca
          h.setCurrentDevice(static_cast<DeviceIndex>(index));
          return Py_NewRef(Py_None);
        }},
-      {"exchangeDevice", [](const Hooks& h, int64_t i) { return number(h.exchangeDevice(static_cast<DeviceIndex>(i))); }},
+      {"exchangeDevice",
+       [](const Hooks& h, int64_t i) { return number(h.exchangeDevice(static_cast<DeviceIndex>(i))); }},
       {"maybeExchangeDevice",
        [](const Hooks& h, int64_t i) { return number(h.maybeExchangeDevice(static_cast<DeviceIndex>(i))); }},
       {"hasPrimaryContext",
        [](const Hooks& h, int64_t i) { return PyBool_FromLong(h.hasPrimaryContext(static_cast<DeviceIndex>(i))); }},
       {"getDeviceFromPtr",
-       [](const Hooks& h, int64_t address) { return number(h.getDeviceFromPtr(reinterpret_cast<void*>(address)).index()); }},
+       [](const Hooks& h, int64_t address) {
+         return number(h.getDeviceFromPtr(reinterpret_cast<void*>(address)).index());
+       }},
       {"isPinnedPtr",
-       [](const Hooks& h, int64_t address) { return PyBool_FromLong(h.isPinnedPtr(reinterpret_cast<const void*>(address))); }},
+       [](const Hooks& h, int64_t address) {
+         return PyBool_FromLong(h.isPinnedPtr(reinterpret_cast<const void*>(address)));
+       }},
   };
   return table;
 }
@@ -83,16 +89,31 @@ PyObject* take(PyObject* /*self*/, PyObject* /*none*/) {
   return list;
 }
 
-PyObject* count_fallbacks(PyObject* /*self*/, PyObject* /*none*/) { return PyLong_FromLongLong(fallback_calls()); }
+PyObject* finish(PyObject* /*self*/, PyObject* /*none*/) {
+  HANDLE_TH_ERRORS {
+    const pybind11::gil_scoped_release without_gil;
+    finish_autograd();
+  }
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
 
-PyObject* protection(PyObject* /*self*/, PyObject* /*none*/) { return PyBool_FromLong(is_protected()); }
+PyObject* count_fallbacks(PyObject* /*self*/, PyObject* /*none*/) {
+  return PyLong_FromLongLong(fallback_calls());
+}
+
+PyObject* protection(PyObject* /*self*/, PyObject* /*none*/) {
+  return PyBool_FromLong(is_protected());
+}
 
 // _memory_kind(address): the kind of memory there, "device", "pinned" or "unknown", and the device or -1.
 PyObject* memory_kind(PyObject* /*self*/, PyObject* argument) {
   void* address = PyLong_AsVoidPtr(argument);
   if (address == nullptr && PyErr_Occurred()) return nullptr;
   const auto block = find_block(address);
-  const char* kind = block.kind == MemoryKind::kDevice ? "device" : block.kind == MemoryKind::kPinned ? "pinned" : "unknown";
+  const char* kind = block.kind == MemoryKind::kDevice   ? "device"
+                     : block.kind == MemoryKind::kPinned ? "pinned"
+                                                         : "unknown";
   return Py_BuildValue("(si)", kind, block.device);
 }
 
@@ -102,6 +123,7 @@ PyMethodDef probes[] = {
     {"_call_hook", call_hook, METH_VARARGS, nullptr},
     {"_record_steps", record, METH_O, nullptr},
     {"_take_steps", take, METH_NOARGS, nullptr},
+    {"_finish_autograd", finish, METH_NOARGS, nullptr},
     {"_fallback_calls", count_fallbacks, METH_NOARGS, nullptr},
     {"_is_protected", protection, METH_NOARGS, nullptr},
     {"_memory_kind", memory_kind, METH_O, nullptr},

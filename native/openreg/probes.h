@@ -1,4 +1,4 @@
-// Functions beside the bridge, for tests and the tour: calling a hook directly, the recorded trace, counters.
+// Functions beside the bridge, for the end of the process, tests and the tour: calling a hook directly, the recorded trace.
 #pragma once
 
 #include <Python.h>

@@ -9,7 +9,9 @@ namespace {
 using torch::profiler::impl::ProfilerStubs;
 using torch::profiler::impl::ProfilerVoidEventStub;
 
-uint64_t tick_of(const ProfilerVoidEventStub* event) { return *static_cast<const uint64_t*>(event->get()); }
+uint64_t tick_of(const ProfilerVoidEventStub* event) {
+  return *static_cast<const uint64_t*>(event->get());
+}
 
 struct OpenRegProfilerStubs final : ProfilerStubs {
   void record(DeviceIndex* device, ProfilerVoidEventStub* event, int64_t* cpu_ns) const override {
@@ -19,7 +21,8 @@ struct OpenRegProfilerStubs final : ProfilerStubs {
     if (cpu_ns != nullptr) *cpu_ns = static_cast<int64_t>(now);
   }
 
-  float elapsed(const ProfilerVoidEventStub* first, const ProfilerVoidEventStub* second) const override {  // microseconds
+  float elapsed(const ProfilerVoidEventStub* first,
+                const ProfilerVoidEventStub* second) const override {  // microseconds
     return static_cast<float>(static_cast<double>(tick_of(second)) - static_cast<double>(tick_of(first))) / 1e3f;
   }
 
@@ -35,7 +38,7 @@ struct OpenRegProfilerStubs final : ProfilerStubs {
   void synchronize() const override {}
 };
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool profiler_registered = [] {
   torch::profiler::impl::registerPrivateUse1Methods(new OpenRegProfilerStubs());
   return true;
 }();

@@ -100,15 +100,25 @@ int device_count() noexcept {
   return count;
 }
 
-bool is_device(int device) noexcept { return device >= 0 && device < device_count(); }
+bool is_device(int device) noexcept {
+  return device >= 0 && device < device_count();
+}
 
-int current_device() noexcept { return this_device; }
+int current_device() noexcept {
+  return this_device;
+}
 
-void set_current_device(int device) noexcept { this_device = device; }
+void set_current_device(int device) noexcept {
+  this_device = device;
+}
 
-bool is_started() noexcept { return started; }
+bool is_started() noexcept {
+  return started;
+}
 
-void start() noexcept { started = true; }
+void start() noexcept {
+  started = true;
+}
 
 size_t memory_capacity() noexcept {
   static const auto megabytes = static_cast<size_t>(setting("OPENREG_MEMORY_MB", 4096, 1, int64_t{1} << 30));
@@ -119,7 +129,9 @@ void* allocate_device(int device, size_t size) {
   return allocate(MemoryKind::kDevice, device, size, memory_capacity());
 }
 
-void* allocate_pinned(size_t size) { return allocate(MemoryKind::kPinned, kPinned, size, SIZE_MAX); }
+void* allocate_pinned(size_t size) {
+  return allocate(MemoryKind::kPinned, kPinned, size, SIZE_MAX);
+}
 
 void release(void* base) {
   if (base == nullptr) return;
@@ -131,10 +143,8 @@ void release(void* base) {
   auto& stats = m.stats_of(mapping.block.device);
   stats.bytes.remove(static_cast<int64_t>(mapping.block.size));
   stats.blocks.remove(1);
-  if (mapping.mapped != 0)
-    munmap(base, mapping.mapped);
-  else
-    std::free(base);
+  if (mapping.mapped != 0) munmap(base, mapping.mapped);
+  else std::free(base);
   m.mappings.erase(found);
 }
 
@@ -173,15 +183,25 @@ bool is_protected() noexcept {
   return on;
 }
 
-void open_block(void* base) { change_openings(base, 1); }
+void open_block(void* base) {
+  change_openings(base, 1);
+}
 
-void close_block(void* base) { change_openings(base, -1); }
+void close_block(void* base) {
+  change_openings(base, -1);
+}
 
-int64_t new_stream(int device) noexcept { return ++last_stream[device]; }
+int64_t new_stream(int device) noexcept {
+  return ++last_stream[device];
+}
 
-int64_t current_stream(int device) noexcept { return this_stream[device]; }
+int64_t current_stream(int device) noexcept {
+  return this_stream[device];
+}
 
-int64_t exchange_stream(int device, int64_t stream) noexcept { return std::exchange(this_stream[device], stream); }
+int64_t exchange_stream(int device, int64_t stream) noexcept {
+  return std::exchange(this_stream[device], stream);
+}
 
 uint64_t tick() noexcept {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();

@@ -29,10 +29,8 @@ std::vector<Step>& steps() {
 }  // namespace
 
 void record_steps(bool on) {
-  if (on)
-    output.fetch_or(kRecord);
-  else
-    output.fetch_and(~kRecord);
+  if (on) output.fetch_or(kRecord);
+  else output.fetch_and(~kRecord);
 }
 
 std::vector<Step> take_steps() {

@@ -318,7 +318,7 @@ if os.path.exists("native/openreg"):
             what="the simulated accelerator",
             without="minidynamo.openreg cannot be imported",
             flags=["-O1", "-ffp-contract=off"],
-            batch=5,
+            batch=11,
         )
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -11,7 +11,7 @@ from . import _C
 from .lazy import init
 from .load import NAME
 
-DeviceLike = torch.device | str | int | None
+DeviceLike: TypeAlias = torch.device | str | int | None
 
 
 def is_available() -> bool:

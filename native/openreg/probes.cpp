@@ -1,8 +1,9 @@
 #include "probes.h"
 
 #include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/ops/from_blob.h>
 #include <torch/csrc/Exceptions.h>
-#include <torch/csrc/Generator.h>
+#include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/python_numbers.h>
 
 #include <functional>
@@ -59,6 +60,17 @@ PyObject* call_hook(PyObject* /*self*/, PyObject* arguments) {
   const auto found = callable_hooks().find(name);
   TORCH_CHECK(found != callable_hooks().end(), "_call_hook: there is no hook named ", name, " to call with a number");
   return found->second(at::detail::getPrivateUse1Hooks(), number);
+  END_HANDLE_TH_ERRORS
+}
+
+// _wrap_memory(address, count): float32 elements at an address of a device as a tensor, the way an extension in C++ does it. The
+// memory must outlive it.
+PyObject* wrap_memory(PyObject* /*self*/, PyObject* arguments) {
+  HANDLE_TH_ERRORS
+  long long address = 0, count = 0;
+  if (!PyArg_ParseTuple(arguments, "LL", &address, &count)) return nullptr;
+  const auto options = at::TensorOptions().dtype(ScalarType::Float).device(kOpenReg);
+  return THPVariable_Wrap(at::from_blob(reinterpret_cast<void*>(address), {count}, options));
   END_HANDLE_TH_ERRORS
 }
 
@@ -121,6 +133,7 @@ PyObject* memory_kind(PyObject* /*self*/, PyObject* argument) {
 
 PyMethodDef probes[] = {
     {"_call_hook", call_hook, METH_VARARGS, nullptr},
+    {"_wrap_memory", wrap_memory, METH_VARARGS, nullptr},
     {"_record_steps", record, METH_O, nullptr},
     {"_take_steps", take, METH_NOARGS, nullptr},
     {"_finish_autograd", finish, METH_NOARGS, nullptr},

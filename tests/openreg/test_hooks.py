@@ -35,11 +35,24 @@ def hooks_reached(native):
     native._record_steps(False)
 
 
+KEPT: list[torch.Tensor] = []
+
+
+@pytest.fixture(autouse=True)
+def kept_memory():
+    KEPT[:] = [torch.ones(2, device="openreg:1")]
+
+
+def test_memory_of_a_device_becomes_a_tensor(native):
+    x = native._wrap_memory(KEPT[0].data_ptr(), 2)
+    assert x.device == torch.device("openreg:1") and x.tolist() == [1, 1]
+
+
 # hook -> (a public call that torch answers by it, the hook's name as C++ has it)
 REACHED_BY = {
     "getDefaultGenerator": lambda: torch.openreg.manual_seed(1),
     "getNewGenerator": lambda: torch.Generator(device=D),
-    "getDeviceFromPtr": lambda: torch.from_dlpack(torch.utils.dlpack.to_dlpack(torch.ones(1, device=D))),
+    "getDeviceFromPtr": lambda: torch.openreg._C._wrap_memory(KEPT[0].data_ptr(), 2),
     "getPinnedMemoryAllocator": lambda: torch.ones(1).pin_memory(),
     "isPinnedPtr": lambda: torch.ones(1).is_pinned(),
     "hasPrimaryContext": lambda: torch.ones(2, device=D, requires_grad=True).sum().backward(),

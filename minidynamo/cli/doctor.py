@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import difflib
 import importlib
+import importlib.machinery
 import importlib.metadata
 import importlib.util
 import os
@@ -18,6 +19,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -31,7 +33,7 @@ ENVIRONMENT: dict[str, str] = {
     "MINIDYNAMO_LOG": "log topics that are printed",
     "MINIDYNAMO_TRACE": "record every process to this file; %p is its id",
     "MINIDYNAMO_REDACT": "recordings without text of the program",
-    "MINIDYNAMO_BUILD_CXX": "building: the C++ leaf",
+    "MINIDYNAMO_BUILD_CXX": "building: the C++ modules",
     "MINIDYNAMO_SANITIZE": "building: sanitizers",
     "MINIDYNAMO_WERROR": "building: warnings as errors",
 }
@@ -137,6 +139,16 @@ def tensor_leaf() -> Iterator[Finding]:
         yield Finding(subject, "ok", "C++ leaf")
 
 
+def accelerator() -> Iterator[Finding]:
+    """Looked for, not imported: importing it registers the device."""
+    subject = "openreg"
+    folder = Path(__file__).parents[1] / "openreg"
+    if any((folder / f"_C{suffix}").exists() for suffix in importlib.machinery.EXTENSION_SUFFIXES):
+        yield Finding(subject, "ok", "the simulated accelerator is built")
+    else:
+        yield Finding(subject, "slow", "the simulated accelerator is not built", REBUILD)
+
+
 def eval_frame_hook() -> Iterator[Finding]:
     taken = _evaluator_taken()
     if taken is None:
@@ -182,6 +194,7 @@ PROBES: tuple[Callable[[], Iterator[Finding]], ...] = (
     torch,
     native,
     tensor_leaf,
+    accelerator,
     eval_frame_hook,
     backends,
     compilers,

@@ -131,9 +131,9 @@ def main(console: Console | None = None) -> int:
     equal = (
         "equal" if torch.equal(first.cpu(), again.cpu()) and torch.equal(first.cpu(), on_cpu) else "NOT EQUAL"
     )
+    numbers = ", ".join(f"{number:.4f}" for number in first.tolist())
     console.print(
-        f"torch.randn(3, device='openreg') = {first.tolist()}, once more and on the CPU: {equal}",
-        highlight=False,
+        f"torch.randn(3, device='openreg'): {numbers}; once more and on the CPU: {equal}", highlight=False
     )
     console.print(device_table())
     return 0

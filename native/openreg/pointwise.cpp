@@ -54,14 +54,14 @@ OPERATION(step_sqrt, std::sqrt(a))
 constexpr std::array<Operation, 10> kOperations = {step_add,     step_sub, step_mul, step_div,  step_maximum,
                                                    step_minimum, step_neg, step_abs, step_relu, step_sqrt};
 
-struct Step {
+struct Instruction {
   Operation operation;
   size_t left, right;
 };
 
-std::vector<Step> decode(IntArrayRef program, size_t given) {
+std::vector<Instruction> decode(IntArrayRef program, size_t given) {
   TORCH_CHECK(!program.empty() && program.size() % 3 == 0, "openreg::pointwise: a program is steps of three numbers");
-  std::vector<Step> steps;
+  std::vector<Instruction> steps;
   for (size_t i = 0; i < program.size(); i += 3) {
     const auto known = static_cast<int64_t>(given + steps.size());
     TORCH_CHECK(program[i] >= 0 && program[i] < static_cast<int64_t>(kOperations.size()) && program[i + 1] >= 0 &&
@@ -74,8 +74,8 @@ std::vector<Step> decode(IntArrayRef program, size_t given) {
 }
 
 // Elements [begin, end) of the result.
-void run_part(const std::vector<Step>& steps, const std::vector<const float*>& inputs, ArrayRef<double> constants,
-              float* result, int64_t begin, int64_t end) {
+void run_part(const std::vector<Instruction>& steps, const std::vector<const float*>& inputs,
+              ArrayRef<double> constants, float* result, int64_t begin, int64_t end) {
   const size_t given = inputs.size() + constants.size();
   std::vector<float> values((given + steps.size()) * kLanes);
   const auto lanes = [&](size_t value) { return values.data() + value * kLanes; };

@@ -82,7 +82,7 @@ PyObject* record(PyObject* /*self*/, PyObject* on) {
 }
 
 // _take_steps(): the steps recorded since the last call, oldest first, as tuples (level, depth, file, line, name, device or None).
-PyObject* take(PyObject* /*self*/, PyObject* /*none*/) {
+PyObject* take_recorded(PyObject* /*self*/, PyObject* /*none*/) {
   const auto steps = take_steps();
   PyObject* list = PyList_New(static_cast<Py_ssize_t>(steps.size()));
   if (list == nullptr) return nullptr;
@@ -135,7 +135,7 @@ PyMethodDef probes[] = {
     {"_call_hook", call_hook, METH_VARARGS, nullptr},
     {"_wrap_memory", wrap_memory, METH_VARARGS, nullptr},
     {"_record_steps", record, METH_O, nullptr},
-    {"_take_steps", take, METH_NOARGS, nullptr},
+    {"_take_steps", take_recorded, METH_NOARGS, nullptr},
     {"_finish_autograd", finish, METH_NOARGS, nullptr},
     {"_fallback_calls", count_fallbacks, METH_NOARGS, nullptr},
     {"_is_protected", protection, METH_NOARGS, nullptr},

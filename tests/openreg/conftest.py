@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-REPORTS = os.environ.get("MINIDYNAMO_OPENREG_REPORTS")  # set inside: where the reports go
+REPORTS = os.environ.get("OPENREG_TEST_REPORTS")  # set inside: where the reports go
 BUILT = importlib.util.find_spec("minidynamo.openreg") and any(
     (ROOT / "minidynamo" / "openreg").glob("_C.*.so")
 )
@@ -48,9 +48,10 @@ if REPORTS:
 else:
 
     def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-        if not BUILT:
-            for item in items:
-                if Path(__file__).parent in item.path.parents:
+        for item in items:
+            if Path(__file__).parent in item.path.parents:
+                item.add_marker(pytest.mark.timeout(0))  # the process inside minds the time of each test
+                if not BUILT:
                     item.add_marker(
                         pytest.mark.skip(reason="minidynamo.openreg is not built: no C++ compiler")
                     )
@@ -78,7 +79,7 @@ def run_file(item: pytest.Item) -> dict[str, list[Any]]:
     names.write_text("\n".join(wanted))
     reports.unlink(missing_ok=True)
     reports.touch()
-    environment = os.environ | {"MINIDYNAMO_OPENREG_REPORTS": str(reports), "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"OPENREG_TEST_REPORTS": str(reports), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:terminalreporter"]
     done = subprocess.run(
         [*command, f"--rootdir={item.config.rootpath}", f"@{names}"],

@@ -217,8 +217,7 @@ def test_the_other_tests_under_protection(file):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-m", "not nightly", f"tests/openreg/{file}"],
         cwd=ROOT,
-        env={k: v for k, v in os.environ.items() if k != "MINIDYNAMO_OPENREG_REPORTS"}
-        | {"OPENREG_PROTECT": "1"},
+        env={k: v for k, v in os.environ.items() if k != "OPENREG_TEST_REPORTS"} | {"OPENREG_PROTECT": "1"},
         capture_output=True,
         text=True,
         check=False,

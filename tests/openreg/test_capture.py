@@ -1,0 +1,332 @@
+"""Functions that use the device, under capture: the numbers, devices and random states of eager, in eager's order."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import minidynamo
+
+D = "openreg"
+
+
+def snapshot(value):
+    if isinstance(value, torch.Tensor):
+        return str(value.device), value.dtype, value.detach().cpu()
+    if isinstance(value, (list, tuple)):
+        return [snapshot(each) for each in value]
+    return value
+
+
+def same(a, b):
+    if isinstance(a, torch.Tensor):
+        return torch.equal(a, b)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b))
+    return a == b
+
+
+def outcome(fn, calls):
+    """Results of the calls, then all random states and the current device."""
+    torch.manual_seed(5)
+    torch.openreg.set_device(0)
+    results = [snapshot(fn(*make())) for make in calls]
+    states = [torch.get_rng_state(), *torch.openreg.get_rng_state_all()]
+    current = torch.openreg.current_device(), torch.openreg.current_stream().stream_id
+    torch.openreg.set_device(0)
+    torch.openreg.set_stream(torch.openreg.default_stream(0))
+    return results, states, current
+
+
+def check(fn, *calls):
+    """Compare two rounds of calls with eager; the compile counter that was used."""
+    from minidynamo.testing import CompileCounter
+
+    minidynamo.reset()
+    counter = CompileCounter()
+    captured = minidynamo.optimize(counter)(fn)
+    calls = calls or (lambda: (x0(),),)
+    for _ in range(2):
+        expected, got = outcome(fn, calls), outcome(captured, calls)
+        for name, a, b in zip(("results", "random states", "current device and stream"), expected, got):
+            assert same(a, b), f"{name}: {a} in eager, {b} captured"
+    return counter
+
+
+def x0():
+    return torch.arange(16.0, device=D).view(4, 4) / 10
+
+
+def x1():
+    return x0().to("openreg:1")
+
+
+def one_graph(fn, *calls):
+    counter = check(fn, *calls)
+    assert counter.frame_count == 1
+    return counter
+
+
+ONE_GRAPH = {
+    "operators": lambda x: (x @ x + 1, x.device.type, x.is_openreg),
+    "dropout": lambda x: F.dropout(x, 0.5),
+    "random": lambda x: (torch.randn(3, device=D), torch.rand_like(x), torch.bernoulli(x.sigmoid())),
+    "random in place": lambda x: torch.empty(4, device=D).normal_() + torch.empty(4, device=D).uniform_(),
+    "cpu and device": lambda x: (torch.randn(3), torch.randn(3, device=D), x + 1),
+    "the other device": lambda x: torch.randn(3, device="openreg:1"),
+    "transfers": lambda x: (x.cpu().to(D) + 1, x.to("openreg:1") * 2),
+}
+
+
+@pytest.mark.parametrize("name", ONE_GRAPH)
+def test_one_graph(name):
+    one_graph(ONE_GRAPH[name])
+
+
+def seeded(x):
+    torch.openreg.manual_seed(42)
+    return torch.randn(3, device=D) + x[0, :3]
+
+
+def seeded_everywhere(x):
+    torch.manual_seed(42)
+    return torch.randn(3, device=D), torch.randn(3, device="openreg:1"), torch.randn(3)
+
+
+def seeded_all(x):
+    torch.openreg.manual_seed_all(42)
+    return torch.randn(3, device=D), torch.randn(3, device="openreg:1")
+
+
+def states(x):
+    state = torch.openreg.get_rng_state()
+    first = torch.randn(3, device=D)
+    torch.openreg.set_rng_state(state)
+    return first, torch.randn(3, device=D)
+
+
+def generator_inside(x):
+    generator = torch.Generator(device=D)
+    generator.manual_seed(3)
+    return torch.randn(3, device=D, generator=generator) + x[0, :3]
+
+
+def device_context(x):
+    with torch.openreg.device(1):
+        y = torch.ones(2, device=D)
+    return y, torch.ones(2, device=D)
+
+
+def accelerator_context(x):
+    with torch.accelerator.device_index(1):
+        y = torch.ones(2, device=D)
+    return y, torch.ones(2, device=D)
+
+
+def mode(x):
+    with torch.device("openreg:1"):
+        y = torch.ones(2)
+    return y, torch.ones(2)
+
+
+def set_device(x):
+    torch.openreg.set_device(1)
+    return torch.ones(2, device=D) + 1
+
+
+def set_index(x):
+    torch.accelerator.set_device_index(1)
+    return torch.ones(2, device=D) + 1
+
+
+def counts(x):
+    return x + torch.openreg.device_count() + int(
+        torch.openreg.is_available()
+    ), torch.openreg.current_device()
+
+
+def index_of_a_new_tensor(x):
+    return torch.ones(2, device=D).device.index, x + 1
+
+
+def autocast(x):
+    with torch.autocast(D, dtype=torch.float16):
+        return x @ x
+
+
+def synchronized(x):
+    y = x + 1
+    torch.accelerator.synchronize()
+    return y
+
+
+def stream_inside(x):
+    stream = torch.Stream(device=D)
+    with stream:
+        y = x + 1
+    torch.accelerator.current_stream().wait_stream(stream)
+    return y * 2
+
+
+def events(x):
+    event = torch.Event(D)
+    y = x + 1
+    event.record()
+    event.synchronize()
+    return y * 2
+
+
+RIGHT = [
+    *(
+        seeded,
+        seeded_everywhere,
+        seeded_all,
+        states,
+        generator_inside,
+        device_context,
+        accelerator_context,
+        mode,
+    ),
+    *(set_device, set_index, counts, index_of_a_new_tensor, autocast, synchronized, stream_inside, events),
+]
+
+
+@pytest.mark.parametrize("fn", RIGHT, ids=lambda f: f.__name__)
+def test_right(fn):
+    check(fn)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: torch.Generator(device=D), lambda: torch.Generator(device="openreg:0")]
+)
+def test_a_generator_as_argument(make):
+    generator = make()
+    check(
+        lambda x, g: torch.randn(3, device=D, generator=g.manual_seed(3)) + x[0, :3],
+        lambda: (x0(), generator),
+    )
+
+
+def test_a_generator_as_closure():
+    generator = torch.Generator(device=D)
+
+    def fn(x):
+        return torch.randn(3, device=D, generator=generator) + x[0, :3]
+
+    def again():
+        generator.manual_seed(3)
+        return (x0(),)
+
+    check(fn, again, again)
+
+
+def test_a_stream_from_outside():
+    stream = torch.Stream(device=D)
+
+    def fn(x):
+        with stream:
+            y = x + 1
+            inside = torch.accelerator.current_stream().stream_id
+        return y, inside, torch.accelerator.current_stream().stream_id
+
+    check(fn)
+
+
+def test_operators_see_the_stream():
+    stream, seen = torch.Stream(device=D), []
+
+    @torch.library.custom_op("openreg_test::stream", mutates_args=())
+    def current(x: torch.Tensor) -> torch.Tensor:
+        seen.append(torch.accelerator.current_stream().stream_id)
+        return x.clone()
+
+    current.register_fake(torch.empty_like)
+
+    def fn(x):
+        with torch.openreg.stream(stream):
+            y = current(x)
+        return current(y)
+
+    check(fn)
+    assert set(seen[::2]) == {stream.stream_id} and set(seen[1::2]) == {0}
+
+
+def test_guards_on_the_device():
+    def fn(x):
+        return x + torch.ones(4, 4, device=x.device)
+
+    counter = check(fn, lambda: (x0(),), lambda: (x1(),), lambda: (x0().cpu(),))
+    assert counter.frame_count == 3
+
+
+@pytest.mark.parametrize("fn", [index_of_a_new_tensor, counts, lambda x: torch.ones(2, device=D) * 2])
+def test_the_current_device_changes(fn):
+    captured = minidynamo.optimize("eager")(fn)
+    for index in (0, 1, 0, 1):
+        torch.openreg.set_device(index)
+        assert same(snapshot(captured(x0())), snapshot(fn(x0())))
+
+
+def test_the_default_device_changes():
+    def fn(x):
+        return torch.ones(2) + 1
+
+    captured = minidynamo.optimize("eager")(fn)
+    try:
+        for device in ("openreg:1", "openreg:0", None, "openreg:1"):
+            torch.set_default_device(device)
+            assert same(snapshot(captured(x0())), snapshot(fn(x0())))
+    finally:
+        torch.set_default_device(None)
+
+
+def test_training_with_dropout():
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4, 1)).to(D)
+
+    def gradients(fn):
+        torch.manual_seed(1)
+        x = x0().requires_grad_()
+        loss = fn(x).sum()
+        return [loss.detach(), *torch.autograd.grad(loss, [x, *model.parameters()])]
+
+    captured = minidynamo.optimize("eager")(model)
+    for _ in range(2):
+        assert all(torch.equal(a.cpu(), b.cpu()) for a, b in zip(gradients(model), gradients(captured)))
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_checkpoint_with_dropout(reentrant):
+    def fn(x):
+        return checkpoint(lambda t: F.dropout(t.sin(), 0.5), x, use_reentrant=reentrant)
+
+    def gradients(f):
+        torch.manual_seed(1)
+        x = x0().requires_grad_()
+        y = f(x)
+        y.sum().backward()
+        return y.detach().cpu(), x.grad.cpu()
+
+    captured = minidynamo.optimize("eager")(fn)
+    for _ in range(2):
+        assert all(torch.equal(a, b) for a, b in zip(gradients(fn), gradients(captured)))
+
+
+def test_compiling_draws_no_number():
+    before = torch.openreg.get_rng_state_all()
+    captured = minidynamo.optimize("eager")(lambda x: x + 1 if x.dim() else torch.randn(3, device=D))
+    captured(x0())
+    assert all(torch.equal(a, b) for a, b in zip(before, torch.openreg.get_rng_state_all()))
+
+
+def test_contexts_that_end_by_an_exception():
+    def fn(x):
+        try:
+            with torch.openreg.device(1):
+                raise KeyError
+        except KeyError:
+            return torch.ones(2, device=D), x + 1
+
+    check(fn)

@@ -20,7 +20,7 @@ from ..backends.registry import register_backend
 from .load import NAME
 
 # The numbering of native/openreg/pointwise.cpp.
-ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, NEG, ABS, RELU, SQRT = range(10)
+ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, NEG, ABS, RELU = range(9)
 OPERATIONS: dict[Any, int] = {
     **dict.fromkeys((operator.add, torch.add, "add", "__add__"), ADD),
     **dict.fromkeys((operator.sub, torch.sub, "sub", "__sub__"), SUB),
@@ -31,10 +31,9 @@ OPERATIONS: dict[Any, int] = {
     **dict.fromkeys((operator.neg, torch.neg, "neg", "__neg__"), NEG),
     **dict.fromkeys((operator.abs, torch.abs, "abs", "__abs__"), ABS),
     **dict.fromkeys((torch.relu, F.relu, "relu"), RELU),
-    **dict.fromkeys((torch.sqrt, "sqrt"), SQRT),
 }
 IN_PLACE = [f for name, f in vars(operator).items() if name[0] == "i" and f"__{name}__" in vars(operator)]
-UNARY = (NEG, ABS, RELU, SQRT)
+UNARY = (NEG, ABS, RELU)
 Shapes = dict[torch.fx.Node, torch.Size]
 
 

@@ -47,12 +47,11 @@ OPERATION(step_minimum, a != a ? a : b != b ? b : a < b ? a : b)
 OPERATION(step_neg, -a)
 OPERATION(step_abs, std::fabs(a))
 OPERATION(step_relu, a < 0 ? 0.0f : a)
-OPERATION(step_sqrt, std::sqrt(a))
 #undef OPERATION
 
 // The order is the numbering that minidynamo/openreg/fuse.py uses.
-constexpr std::array<Operation, 10> kOperations = {step_add,     step_sub, step_mul, step_div,  step_maximum,
-                                                   step_minimum, step_neg, step_abs, step_relu, step_sqrt};
+constexpr std::array<Operation, 9> kOperations = {step_add,     step_sub, step_mul, step_div, step_maximum,
+                                                  step_minimum, step_neg, step_abs, step_relu};
 
 struct Instruction {
   Operation operation;

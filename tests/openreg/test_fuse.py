@@ -51,7 +51,7 @@ FUSED = {
     "chain": (lambda x, y: torch.relu(x * 0.5 + y) * (x - y) / 3, 1, 0),
     "methods": (lambda x, y: x.add(y).mul(2).relu().neg().abs(), 1, 0),
     "functions": (
-        lambda x, y: torch.maximum(F.relu(x), torch.sqrt(torch.abs(y))) - torch.minimum(x, y),
+        lambda x, y: torch.maximum(F.relu(x), torch.abs(y)) - torch.minimum(x, y),
         1,
         0,
     ),

@@ -58,7 +58,7 @@ else:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        if not BUILT:
+        if not BUILT or Path(__file__).parent not in item.path.parents:
             return None
         if item.path not in _reports:
             _reports[item.path] = run_file(item)

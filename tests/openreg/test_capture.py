@@ -306,8 +306,9 @@ def test_a_checkpoint_with_dropout(reentrant):
         return y.detach().cpu(), x.grad.cpu()
 
     captured = minidynamo.optimize("eager")(fn)
-    for _ in range(2):
-        assert all(torch.equal(a, b) for a, b in zip(gradients(fn), gradients(captured)))
+    with minidynamo.config.patch(verify=False):  # a second run inside the checkpoint would save tensors too
+        for _ in range(2):
+            assert all(torch.equal(a, b) for a, b in zip(gradients(fn), gradients(captured)))
 
 
 def test_compiling_draws_no_number():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -160,11 +160,14 @@ def test_no_torch_and_quick(recording, command):
     )
     times = []
     for _ in range(3):
-        began = time.perf_counter()
+        began = os.times()
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-        times.append(time.perf_counter() - began)
+        ended = os.times()
+        times.append(
+            ended.children_user + ended.children_system - began.children_user - began.children_system
+        )
         assert (done.returncode, done.stderr) == (0, "")
-    assert min(times) < 1.0  # 0.15 s on an idle machine
+    assert min(times) < 0.3  # of processor time, which a busy machine does not stretch
 
 
 def test_a_reader_that_goes_away(recording):

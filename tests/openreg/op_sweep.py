@@ -66,7 +66,7 @@ def difference(op: Any, device: str = "openreg") -> tuple[int, str]:
         torch.manual_seed(0)
         try:
             expected = op(*arguments[0], **arguments[1])
-        except (RuntimeError, NotImplementedError):
+        except Exception:  # an operator that needs other hardware or a library says so in many ways
             continue
         torch.manual_seed(0)
         try:

@@ -9,8 +9,14 @@ from tests.openreg.op_sweep import difference, full_name, operators
 
 D = "openreg"
 # Operators of torch's database that differ, with the reason.
-KNOWN: dict[str, str] = {}
-AT_LEAST = 672
+KNOWN = {
+    "as_strided.partial_views": "moving the sample to the device leaves the rest of its storage behind",
+    "sparse.mm.reduce": "the device has no sparse layouts",
+    "sparse.sampled_addmm": "the device has no sparse layouts",
+    "tensor_split": "torch wants the indices on the CPU, and the sweep moves every tensor",
+    "to_sparse": "the device has no sparse layouts",
+}
+AT_LEAST = 667  # of 677; besides KNOWN five that need other hardware: the CPU refuses them too
 
 
 def test_factories_views_and_writes():
@@ -139,8 +145,8 @@ def test_a_sample_of_the_database(name):
         assert not problem
 
 
-@pytest.mark.nightly
-@pytest.mark.timeout(3000)
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_the_whole_database():
     compared, differing = 0, {}
     for name, op in OPERATORS.items():

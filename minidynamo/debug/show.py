@@ -70,7 +70,7 @@ def value_text(value: VariableTracker) -> str:
         return "NULL"
     if value.is_proxy():
         meta = value.as_meta()
-        return f"{value.as_proxy().node.name} {str(meta.dtype).removeprefix('torch.')}{tuple(meta.shape)}"
+        return f"{value.as_proxy().node.name} {str(meta.dtype).removeprefix('torch.')}{meta.shape_text}"
     if value.is_python_constant():
         constant = value.as_python_constant()
         if type(constant) in CONSTANT_TYPES or type(constant) in _PLAIN_CONTAINERS:

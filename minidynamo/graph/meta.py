@@ -27,6 +27,7 @@ from minidynamo.graph import (  # noqa: F401 - the modules of rules fill RULES
     meta_rules_query,
     meta_rules_reduce,
     meta_rules_view,
+    symbolic,
 )
 from minidynamo.graph.meta_rules import RULES, meta_rule
 from minidynamo.graph.meta_value import (
@@ -39,9 +40,10 @@ from minidynamo.graph.meta_value import (
     TensorMeta,
     Unknown,
 )
+from minidynamo.graph.symbolic import SymbolicMeta
 
 __all__ = [
-    "MetaError", "MutatesMeta", "NeedsData", "OpFailed", "Result", "TensorMeta", "Unknown",
+    "MetaError", "MutatesMeta", "NeedsData", "OpFailed", "Result", "SymbolicMeta", "TensorMeta", "Unknown",
     "canonical", "has_rule", "infer", "meta_rule", "verify",
 ]  # fmt: skip
 
@@ -106,20 +108,35 @@ def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: boo
 
     op: a callable (torch.add, operator.add, torch.Tensor.add, getattr, torch.nn.functional.relu, ...) or
     ("method", name).
-    args, kwargs: TensorMeta in the place of tensors, also inside tuples, lists, dicts and slices.
+    args, kwargs: TensorMeta in the place of tensors, also inside tuples, lists, dicts and slices; SymbolicMeta for tensors
+    whose sizes depend on data.
     grad_mode: whether autograd records.
 
-    Returns a TensorMeta, a tuple, list or torch.return_types of them and constants, or a Python constant that
-    follows from metadata alone. An operator that returns one of its arguments returns that argument's
+    Returns a TensorMeta or SymbolicMeta, a tuple, list or torch.return_types of them and constants, or a Python constant
+    that follows from metadata alone. An operator that returns one of its arguments returns that argument's
     TensorMeta object.
     Raises NeedsData, OpFailed, MutatesMeta, Unknown; InternalError under MINIDYNAMO_VERIFY=1 if the tiers
     disagree.
     """
     op = canonical(op)
+    if symbolic.holds_symbolic((args, kwargs)):
+        return symbolic.infer(op, args, kwargs, grad_mode, _concrete)
+    try:
+        return _concrete(op, args, kwargs, grad_mode)
+    except NeedsData:
+        if op not in symbolic.SOURCES:
+            raise
+    return symbolic.infer(op, args, kwargs, grad_mode, _concrete)
+
+
+def _concrete(
+    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool, checked: bool = True
+) -> Result:
+    """`infer` where all sizes are known. checked: tier 1 is compared with tier 2 where that is asked for."""
     result = _tier1(op, args, kwargs, grad_mode)
     if result is NotImplemented:
         return fake.run(op, args, kwargs, grad_mode)
-    if config.verify:
+    if checked and config.verify:
         verify(op, args, kwargs, grad_mode)
     return result
 

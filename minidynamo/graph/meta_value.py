@@ -92,6 +92,11 @@ class TensorMeta:
         return math.prod(self.shape)
 
     @property
+    def shape_text(self) -> str:
+        """Its sizes for people: `(2, 3)`."""
+        return str(tuple(self.shape))
+
+    @property
     def is_contiguous(self) -> bool:
         """Whether the elements lie in row-major order without gaps; False for layouts without strides."""
         return self.layout is torch.strided and is_contiguous(self.shape, self.stride)

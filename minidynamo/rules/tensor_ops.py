@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..graph import meta
-from ..graph.meta import TensorMeta
+from ..graph.meta import SymbolicMeta, TensorMeta
 from ..reasons import (
     CALL_ARGUMENTS,
     GLOBAL_STATE_CALL,
@@ -150,7 +150,7 @@ def _infer(
     try:
         result = meta.infer(op, args, kwargs, tx.grad_mode)
     except meta.NeedsData:
-        tx.unsupported(TENSOR_DATA, name=name)
+        tx.unsupported(TENSOR_DATA, name=f"Tensor.{args[1]}" if target is getattr else name)
     except meta.OpFailed as failed:
         tx.fails(name, failed.exception)
     except meta.MutatesMeta:
@@ -163,7 +163,7 @@ def _infer(
 def _holds_tensor(result: Any) -> bool:
     if isinstance(result, (tuple, list)):
         return any(_holds_tensor(item) for item in result)
-    return isinstance(result, TensorMeta)
+    return isinstance(result, (TensorMeta, SymbolicMeta))
 
 
 def from_constant(tx: Tracing, name: str, value: Any, guards: Provenance) -> VariableTracker:
@@ -187,7 +187,7 @@ def from_result(
     tx: Tracing, name: str, proxy: torch.fx.Proxy, result: Any, guards: Provenance
 ) -> VariableTracker:
     """Trackers for an operator's result: a tensor, or a structure whose leaves are picked out by getitem nodes."""
-    if isinstance(result, TensorMeta):
+    if isinstance(result, (TensorMeta, SymbolicMeta)):
         return TensorVariable(proxy, result, guards=guards)
     if result is None:
         return NONE

@@ -160,9 +160,8 @@ METHOD_EXCEPTIONS: dict[str, str] = {
     """,
 }
 
-#: Operators tagged as data-dependent whose result is known for some arguments, e.g. one_hot with a number of
-#: classes.
-SOMETIMES_NEEDS_DATA = frozenset({"one_hot", "linalg_lstsq"})
+#: Operators tagged as data-dependent whose result is known for some arguments.
+SOMETIMES_NEEDS_DATA = frozenset({"linalg_lstsq"})
 
 
 def _statistics(position: int, training: Argument) -> tuple[tuple[Argument, Switch | None], ...]:
@@ -200,7 +199,7 @@ _STATE_ATTRIBUTES = frozenset({"is_leaf"})
 # --- what operators say of themselves -----------------------------------------------------------------------
 
 _SEEDED = torch.Tag.nondeterministic_seeded
-_DATA_TAGS = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
+_DATA_TAG = torch.Tag.data_dependent_output
 
 
 def _overloads(name: str) -> list[Any]:
@@ -271,7 +270,7 @@ def _schema_kind(name: str, full_name: str, overloads: list[Any]) -> TorchKind:
     if (
         name not in SOMETIMES_NEEDS_DATA
         and overloads
-        and all(any(tag in overload.tags for tag in _DATA_TAGS) for overload in overloads)
+        and all(_DATA_TAG in overload.tags for overload in overloads)
     ):
         return TorchKind(False, reason=NEEDS_DATA)
     draws = any(_SEEDED in overload.tags for overload in overloads)

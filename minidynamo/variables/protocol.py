@@ -160,7 +160,7 @@ def truth(tx: Tracing, value: VariableTracker) -> bool:
 def iterate(tx: Tracing, value: VariableTracker) -> VariableTracker:
     """CPython: PyObject_GetIter. Iterating a tensor unbinds it."""
     value = value.realize(tx)
-    if isinstance(value, TensorVariable) and value.meta.shape:
+    if isinstance(value, TensorVariable) and value.meta.ndim:
         return tx.tensor_op("unbind", [value, ConstantVariable(0)], {}).slot_iter(tx)
     items = value.sequence_items(tx) if value.is_python_constant() else None
     if items is not None and isinstance(value, ConstantVariable):

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..graph.meta import TensorMeta
+from ..graph.meta import SymbolicMeta, TensorMeta
 from ..guards.builder import GuardBuilder
 from ..pycode import expr as E
 from ..reasons import OPERATOR_FAILS, TENSOR_STATE, TENSOR_SUBCLASS, TENSOR_TRUTH
@@ -28,7 +28,7 @@ class TensorVariable(VariableTracker):
     def __init__(
         self,
         proxy: torch.fx.Proxy,
-        meta: TensorMeta,
+        meta: TensorMeta | SymbolicMeta,
         source: Source | None = None,
         guards: Provenance = NO_GUARDS,
     ) -> None:
@@ -78,8 +78,11 @@ class TensorVariable(VariableTracker):
         tx.unsupported(TENSOR_TRUTH)
 
     def slot_len(self, tx: Tracing) -> int:
-        if not self.meta.shape:
+        if not self.meta.ndim:
             return VariableTracker.slot_len(self, tx)
+        if isinstance(self.meta, SymbolicMeta):
+            size: int = tx.tensor_op("__len__", [self], {}).as_python_constant()
+            return size
         return self.meta.shape[0]
 
     def slot_getitem(self, tx: Tracing, key: VariableTracker) -> VariableTracker:

@@ -1,0 +1,278 @@
+"""Tensors whose sizes depend on data: `x[x > 0]`, `nonzero()`, `unique()`.
+
+Such a tensor is known by samples: its metadata for several values of the unknown sizes (nothing, one element, few, many). An
+operator on it is worked out for every sample by the same rules and fake tensors as any other. What is the same in all of
+them is known; an operator that fails for one of them, or that answers with a number that is not known to be a constant, needs
+data. So no symbol reaches a guard, a constant or a graph.
+
+Where the unknown sizes come from: the operators of SOURCES are run once more, on fake tensors with a ShapeEnv, whose symbols
+are then replaced by the sample values.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from minidynamo.graph import fake
+from minidynamo.graph.meta_value import MetaError, NeedsData, Result, TensorMeta
+
+Infer = Callable[[Any, tuple[Any, ...], dict[str, Any], bool], Result]
+
+_FUNCTIONS = "nonzero argwhere masked_select unique unique_consecutive repeat_interleave bincount where".split()
+
+#: Operators whose results' sizes, and nothing else of them, may depend on data.
+SOURCES = frozenset(
+    {
+        *(getattr(torch, name) for name in _FUNCTIONS),
+        *(("method", name) for name in (*_FUNCTIONS, "__getitem__")),
+        operator.getitem,
+    }
+)
+
+#: Those without a derivative: compilers refuse a graph that has one on tensors that require a gradient.
+UNDIFFERENTIABLE = frozenset(
+    op for name in ("unique", "unique_consecutive") for op in (getattr(torch, name), ("method", name))
+)
+
+#: Questions whose answers are constants if all samples agree: what they answer does not depend on an unknown size, or is a size.
+QUESTIONS = frozenset(
+    {
+        *(("method", name) for name in (
+            "dim ndimension element_size is_floating_point is_complex is_signed is_inference get_device size "
+            "__len__"
+        ).split()),
+        torch.is_floating_point, torch.is_complex, torch.is_signed, torch.is_inference, torch.get_device,
+        torch.is_tensor, torch.result_type, len,
+    }
+)  # fmt: skip
+ATTRIBUTES = frozenset(
+    "shape dtype device layout ndim requires_grad is_leaf itemsize is_cpu is_cuda is_meta is_mps is_xpu is_xla is_ipu "
+    "is_maia is_mtia is_vulkan is_sparse is_sparse_csr is_mkldnn is_quantized is_nested".split()
+)
+
+_FEW = (0, 1, 2, 3)
+_MANY = (1009, 10_000_019)
+SAMPLES = len(_FEW) + len(_MANY)
+
+_symbols = itertools.count()
+_met = False
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicMeta:
+    """What is known of a tensor with sizes that depend on data: its metadata in each sample, smallest first. They agree in all but
+    sizes and strides."""
+
+    samples: tuple[TensorMeta, ...]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of its elements."""
+        return self.samples[0].dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self.samples[0].ndim
+
+    @property
+    def is_parameter(self) -> bool:
+        """Never: a parameter comes from outside."""
+        return False
+
+    @property
+    def shape_text(self) -> str:
+        """Its sizes for people: `(?, 3)`."""
+        sizes = [set(sizes) for sizes in zip(*(meta.shape for meta in self.samples), strict=True)]
+        shown = ["?" if len(each) > 1 else str(*each) for each in sizes]
+        return f"({', '.join(shown)}{',' if len(shown) == 1 else ''})"
+
+
+def holds_symbolic(tree: Any) -> bool:
+    """Whether a tensor with unknown sizes is among the arguments (cheap until the first one is met)."""
+    if not _met:
+        return False
+    found = False
+
+    def look(value: Any) -> Any:
+        nonlocal found
+        found |= type(value) is SymbolicMeta
+        return value
+
+    fake.rebuild(tree, look)
+    return found
+
+
+def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool, concrete: Infer) -> Result:
+    """What an operator gives when arguments have unknown sizes (or a source, whose result has). Raises NeedsData.
+
+    concrete: infers one sample; its fifth argument is whether tensors of such sizes can be made, to check rules on them
+    """
+    first = next(_symbols)
+    outcomes: list[Result] = []
+    source = None
+    for index in range(SAMPLES):
+        given = fake.rebuild((args, kwargs), lambda value, at=index: _sample(value, at))
+        try:
+            if source is None or given != source[0]:
+                source = None
+                result = concrete(op, *given, grad_mode, index < SAMPLES - 1)
+        except NeedsData:
+            source = given, _source(op, *given, grad_mode)
+        except MetaError as error:
+            raise _needs_data(op) from error
+        if source is not None:
+            result = source[1](index, first)
+        if outcomes and not _alike(outcomes[0], result):
+            raise _needs_data(op)
+        outcomes.append(result)
+    known = op in QUESTIONS or (op is getattr and args[1] in ATTRIBUTES)
+    return _merged(op, outcomes, _symbolic(args, kwargs), known)
+
+
+def _sample(value: Any, index: int) -> Any:
+    return value.samples[index] if type(value) is SymbolicMeta else value
+
+
+def _symbolic(*trees: Any) -> list[SymbolicMeta]:
+    found: list[SymbolicMeta] = []
+
+    def look(value: Any) -> Any:
+        if type(value) is SymbolicMeta:
+            found.append(value)
+        return value
+
+    fake.rebuild(trees, look)
+    return found
+
+
+def _needs_data(op: Any) -> NeedsData:
+    return NeedsData(f"{fake.name_of(op)} depends on a size that depends on the data of a tensor")
+
+
+def _rest(meta: TensorMeta) -> tuple[Any, ...]:
+    """What all samples have to agree on."""
+    return (
+        meta.ndim, meta.dtype, meta.device, meta.requires_grad, meta.layout, meta.is_leaf, meta.is_parameter,
+        meta.is_inference,
+    )  # fmt: skip
+
+
+def _alike(one: Result, other: Result) -> bool:
+    """Same structure, same constants, tensors that differ in sizes and strides at most."""
+    if type(one) is not type(other):
+        return False
+    if type(one) is TensorMeta:
+        return _rest(one) == _rest(other)
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return bool(one == other)
+
+
+def _merged(op: Any, outcomes: list[Result], operands: list[SymbolicMeta], known: bool) -> Result:
+    """One result of those of all samples. An operand that is returned gives its own SymbolicMeta."""
+    global _met
+    first = outcomes[0]
+    if type(first) is TensorMeta:
+        for operand in operands:
+            if all(map(operator.is_, operand.samples, outcomes)):
+                return operand
+        if all(each == first for each in outcomes):
+            return first
+        _met = True
+        return SymbolicMeta(tuple(outcomes))
+    if isinstance(first, (tuple, list)) and not isinstance(first, torch.Size):
+        items = [
+            _merged(op, list(column), operands, known)
+            for column in zip(*outcomes, strict=True)
+        ]
+        kind: Any = type(first)
+        return kind(*items) if hasattr(kind, "_make") else kind(items)
+    if first is None or known:
+        return first
+    raise _needs_data(op)
+
+
+# --- where unknown sizes come from -----------------------------------------------------------------------------
+
+
+def _source(
+    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool
+) -> Callable[[int, int], Result]:
+    """Run an operator of SOURCES with a ShapeEnv. Gives its result as a function of the sample and the number of the first symbol.
+
+    Raises NeedsData if the operator is none, or if anything but sizes would depend on a symbol.
+    """
+    refused = grad_mode and op in UNDIFFERENTIABLE and args and getattr(args[0], "requires_grad", True)
+    if op not in SOURCES or refused:
+        raise _needs_data(op)
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    environment = ShapeEnv()
+    try:
+        with fake.undisturbed(grad_mode, (args, kwargs)), FakeTensorMode(shape_env=environment):
+            inputs = fake.rebuild((args, kwargs), lambda v: v.make_empty() if type(v) is TensorMeta else v)
+            result = fake.call(op, *inputs)
+            described = fake.rebuild(result, _described)
+    except Exception as error:  # a symbol that the operator looks at, and whatever else it cannot do
+        raise _needs_data(op) from error
+    if environment.guards or environment.deferred_runtime_asserts or environment.replacements:
+        raise _needs_data(op)
+    symbols = sorted(environment.var_to_range, key=str)
+
+    def at(index: int, first: int) -> Result:
+        values = {}
+        for number, symbol in enumerate(symbols):
+            if index < len(_FEW):
+                values[symbol] = _FEW[index]
+            else:  # two symbols never have the same value here: sizes that need not be equal are not
+                values[symbol] = _MANY[index - len(_FEW)] + 16 * first + number
+                if index == SAMPLES - 1:
+                    values[symbol] += _bound(environment.var_to_range[symbol].upper)
+        return fake.rebuild(described, lambda value: value.at(values) if type(value) is _Traced else value)
+
+    return at
+
+
+def _bound(upper: Any) -> int:
+    """The largest value of a symbol, or one that few tensors have."""
+    return int(upper) if upper.is_Integer and upper < 1 << 40 else 1 << 31
+
+
+@dataclass(frozen=True)
+class _Traced:
+    """A fake result: its sizes and strides are numbers or expressions with symbols."""
+
+    shape: tuple[Any, ...]
+    stride: tuple[Any, ...]
+    rest: dict[str, Any]
+
+    def at(self, values: dict[Any, int]) -> TensorMeta:
+        """With the symbols replaced."""
+        shape, stride = (
+            tuple(int(n.node.expr.xreplace(values)) if isinstance(n, torch.SymInt) else n for n in numbers)
+            for numbers in (self.shape, self.stride)
+        )
+        return TensorMeta(shape, stride, **self.rest)
+
+
+def _described(value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        raise NeedsData("a result that is no tensor depends on data")
+    rest = {
+        "dtype": value.dtype,
+        "device": value.device,
+        "requires_grad": value.requires_grad,
+        "is_leaf": value.is_leaf,
+        "is_inference": value.is_inference(),
+    }
+    return _Traced(tuple(value.shape), tuple(value.stride()), rest)

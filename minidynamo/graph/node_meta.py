@@ -10,6 +10,7 @@ import linecache
 import re
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -185,7 +186,7 @@ class GraphFacts:
         mode = self.mode()
         before = [(key, key.get()) for key in self.states]
         try:
-            with fake.undisturbed(self.grad_mode, ()), mode:
+            with fake.undisturbed(self.grad_mode, ()), _own_symbols(mode), mode:
                 for node in graph.nodes:
                     if node.op == "placeholder":
                         if node in self._metas:
@@ -220,6 +221,12 @@ class GraphFacts:
                 found.append(at)
             at = at.caller
         return found[::-1]
+
+
+def _own_symbols(mode: Any) -> AbstractContextManager[Any]:
+    """Symbols that operators make are not waited for: who compiles the graph makes others."""
+    environment = mode.shape_env
+    return nullcontext() if environment is None else environment.ignore_fresh_unbacked_symbols()
 
 
 def _example_value(facts: GraphFacts, node: torch.fx.Node) -> Any:

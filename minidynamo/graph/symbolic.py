@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -22,9 +22,11 @@ import torch
 from minidynamo.graph import fake
 from minidynamo.graph.meta_value import MetaError, NeedsData, Result, TensorMeta
 
-Infer = Callable[[Any, tuple[Any, ...], dict[str, Any], bool], Result]
+Infer = Callable[[Any, tuple[Any, ...], dict[str, Any], bool, bool], Result]
 
-_FUNCTIONS = "nonzero argwhere masked_select unique unique_consecutive repeat_interleave bincount where".split()
+_FUNCTIONS = (
+    "nonzero argwhere masked_select unique unique_consecutive repeat_interleave bincount where".split()
+)
 
 #: Operators whose results' sizes, and nothing else of them, may depend on data.
 SOURCES = frozenset(
@@ -116,9 +118,9 @@ def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: boo
     """
     first = next(_symbols)
     outcomes: list[Result] = []
-    source = None
+    source: tuple[Any, Callable[[int, int], Result]] | None = None
     for index in range(SAMPLES):
-        given = fake.rebuild((args, kwargs), lambda value, at=index: _sample(value, at))
+        given = _sample(args, index), _sample(kwargs, index)
         try:
             if source is None or given != source[0]:
                 source = None
@@ -129,6 +131,8 @@ def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: boo
             raise _needs_data(op) from error
         if source is not None:
             result = source[1](index, first)
+        if not index and not _real_agrees(op, given, grad_mode, result):
+            raise _needs_data(op)
         if outcomes and not _alike(outcomes[0], result):
             raise _needs_data(op)
         outcomes.append(result)
@@ -136,8 +140,25 @@ def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: boo
     return _merged(op, outcomes, _symbolic(args, kwargs), known)
 
 
-def _sample(value: Any, index: int) -> Any:
-    return value.samples[index] if type(value) is SymbolicMeta else value
+def _real_agrees(op: Any, given: tuple[Any, Any], grad_mode: bool, result: Result) -> bool:
+    """Whether the operator does on real tensors what is said of the first sample, the one whose unknown sizes are the least:
+    neither rules nor fake tensors tell all that is refused without elements (`max`)."""
+
+    def on_cpu(value: Any) -> Any:
+        return replace(value, device=torch.device("cpu")) if type(value) is TensorMeta else value
+
+    try:
+        args, kwargs = fake.rebuild(given, on_cpu)
+        real = fake.on_real(op, args, kwargs, grad_mode)
+    except MetaError:
+        return False
+    return real is None or (
+        isinstance(real, fake.Described) and _alike(fake.rebuild(result, on_cpu), real.result)
+    )
+
+
+def _sample(tree: Any, index: int) -> Any:
+    return fake.rebuild(tree, lambda value: value.samples[index] if type(value) is SymbolicMeta else value)
 
 
 def _symbolic(*trees: Any) -> list[SymbolicMeta]:
@@ -188,10 +209,7 @@ def _merged(op: Any, outcomes: list[Result], operands: list[SymbolicMeta], known
         _met = True
         return SymbolicMeta(tuple(outcomes))
     if isinstance(first, (tuple, list)) and not isinstance(first, torch.Size):
-        items = [
-            _merged(op, list(column), operands, known)
-            for column in zip(*outcomes, strict=True)
-        ]
+        items = [_merged(op, list(column), operands, known) for column in zip(*outcomes, strict=True)]
         kind: Any = type(first)
         return kind(*items) if hasattr(kind, "_make") else kind(items)
     if first is None or known:
@@ -209,7 +227,7 @@ def _source(
 
     Raises NeedsData if the operator is none, or if anything but sizes would depend on a symbol.
     """
-    refused = grad_mode and op in UNDIFFERENTIABLE and args and getattr(args[0], "requires_grad", True)
+    refused = grad_mode and op in UNDIFFERENTIABLE and _requires_grad((*args, *kwargs.values()))
     if op not in SOURCES or refused:
         raise _needs_data(op)
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -223,22 +241,29 @@ def _source(
             described = fake.rebuild(result, _described)
     except Exception as error:  # a symbol that the operator looks at, and whatever else it cannot do
         raise _needs_data(op) from error
-    if environment.guards or environment.deferred_runtime_asserts or environment.replacements:
+    if environment.guards or environment.replacements:
         raise _needs_data(op)
     symbols = sorted(environment.var_to_range, key=str)
+    asserts = [each.expr for found in environment.deferred_runtime_asserts.values() for each in found]
 
     def at(index: int, first: int) -> Result:
         values = {}
         for number, symbol in enumerate(symbols):
-            if index < len(_FEW):
-                values[symbol] = _FEW[index]
-            else:  # two symbols never have the same value here: sizes that need not be equal are not
-                values[symbol] = _MANY[index - len(_FEW)] + 16 * first + number
-                if index == SAMPLES - 1:
-                    values[symbol] += _bound(environment.var_to_range[symbol].upper)
+            limits = environment.var_to_range[symbol]
+            values[symbol] = int(limits.lower) + (*_FEW, *_MANY)[index]
+            if index >= len(_FEW):  # no two symbols have the same value here: they need not be equal
+                values[symbol] += 16 * first + number
+            if index == SAMPLES - 1:
+                values[symbol] += _bound(limits.upper)
+        if not all(each.xreplace(values) == True for each in asserts):  # noqa: E712 - sympy's true
+            raise _needs_data(op)
         return fake.rebuild(described, lambda value: value.at(values) if type(value) is _Traced else value)
 
     return at
+
+
+def _requires_grad(values: tuple[Any, ...]) -> bool:
+    return any(type(value) is TensorMeta and value.requires_grad for value in values)
 
 
 def _bound(upper: Any) -> int:

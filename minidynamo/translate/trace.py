@@ -11,6 +11,7 @@ import torch
 
 from .. import config
 from ..graph.meta_value import TensorMeta
+from ..graph.symbolic import SymbolicMeta
 from ..graph.output_graph import OutputGraph
 from ..graph.state_keys import Key
 from ..guards.builder import GuardBuilder
@@ -259,6 +260,7 @@ class Trace:
         return {name: LazyVariable(value, LocalSource(name)) for name, value in self.frame.locals.items()}
 
 
-def _guarded(meta: TensorMeta) -> tuple[Any, ...]:
+def _guarded(meta: TensorMeta | SymbolicMeta) -> tuple[Any, ...]:
     """What TENSOR_MATCH guards of it."""
+    assert isinstance(meta, TensorMeta), "an input's sizes are known"
     return meta.dtype, meta.device, meta.shape, meta.stride, meta.requires_grad, meta.is_parameter

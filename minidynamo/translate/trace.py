@@ -11,9 +11,9 @@ import torch
 
 from .. import config
 from ..graph.meta_value import TensorMeta
-from ..graph.symbolic import SymbolicMeta
 from ..graph.output_graph import OutputGraph
 from ..graph.state_keys import Key
+from ..graph.symbolic import SymbolicMeta
 from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
 from ..pycode.lift import CodeIR

@@ -17,7 +17,7 @@ from minidynamo.testing import CompileCounter
 from .case import Case
 
 OWN = ("mlp", "lstm", "resnet", "unet", "vit", "gpt", "vae", "seq2seq")
-LIBRARY: tuple[str, ...] = ()
+LIBRARY = ("transformers_models",)
 
 
 def cases(files: tuple[str, ...] = OWN + LIBRARY) -> dict[str, Case]:

@@ -135,7 +135,7 @@ def f(x):
         """\
 def f(x):
     y = x * 2
-    torch.set_default_dtype(torch.float32)
+    torch.set_warn_always(False)
     return y + 1
 """
     ),

@@ -29,6 +29,7 @@ from minidynamo.graph.meta_value import (
     contiguous_strides,
     is_contiguous,
 )
+from minidynamo.guards.state_reads import UNNUMBERED, default_device, is_one_device
 
 # --- copies and conversions ---------------------------------------------------------------------------------
 
@@ -113,7 +114,8 @@ def convert(
 
 
 def need_device(device: Any) -> torch.device | None:
-    """A device argument; only those that name exactly one device: the CPU, or a type with an index."""
+    """A device argument; only those that name exactly one device: the CPU, meta, or a type with an index. A tensor's own
+    device has no index on the first two."""
     if device is None:
         return None
     if type(device) is str:
@@ -121,9 +123,9 @@ def need_device(device: Any) -> torch.device | None:
             device = torch.device(device)
         except RuntimeError:
             raise Decline from None
-    if type(device) is not torch.device or (device.type == "cpu") != (device.index is None):
+    if type(device) is not torch.device or not is_one_device(device):
         raise Decline
-    return device
+    return torch.device(device.type) if device.type in UNNUMBERED else device
 
 
 @meta_rule(("method", "to"))
@@ -220,14 +222,8 @@ def made(
     pin_memory: Any = False,
     stride: Shape | None = None,
 ) -> TensorMeta:
-    """A new leaf. Without a device it lies on the CPU, unless a default device is set: then the rule
-    declines.
-    """
-    place = need_device(device)
-    if place is None:
-        if torch._C._len_torch_function_stack():
-            raise Decline
-        place = torch.device("cpu")
+    """A new leaf. Without a device it lies on the default one."""
+    place = need_device(default_device() if device is None else device)
     dtype = torch.get_default_dtype() if dtype is None else dtype
     if (
         type(dtype) is not torch.dtype
@@ -432,8 +428,8 @@ def tensor(
 def as_tensor(grad_mode: bool, data: Any, *, dtype: Any = None, device: Any = None) -> TensorMeta:
     """as_tensor: a tensor is converted, Python numbers are copied."""
     if is_tensor(data):
-        if torch._C._len_torch_function_stack():  # a default device would move it
-            raise Decline
+        if device is None and torch._C._len_torch_function_stack():
+            device = default_device()
         return convert(grad_mode, data, dtype, need_device(device))
     return tensor(grad_mode, data, dtype=dtype, device=device)
 

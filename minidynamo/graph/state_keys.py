@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from minidynamo.guards.state_reads import nesting
+from minidynamo.guards.state_reads import OTHER_MODES, default_devices, nesting
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,12 @@ def _set_nesting(depth: int) -> None:
         now = torch.autocast_decrement_nesting()
 
 
+def _leave_devices(devices: str) -> None:
+    """Leave the blocks of `torch.device` that were entered since."""
+    while (now := default_devices()) != devices and now not in ("", OTHER_MODES):
+        torch._C._pop_torch_function_stack()  # as leaving a torch.device does
+
+
 def _anomaly() -> tuple[bool, bool]:
     return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
 
@@ -52,9 +58,12 @@ PARTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "autocast dtype": (torch.get_autocast_dtype, torch.set_autocast_dtype),
     "autocast cache": (torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled),
     "autocast nesting": (nesting, _set_nesting),
+    "default device": (default_devices, _leave_devices),
+    "default dtype": (torch.get_default_dtype, torch.set_default_dtype),
     "anomaly mode": (_anomaly, lambda value: torch.set_anomaly_enabled(*value)),
 }
 
 GRAD_MODE = Key("grad mode")
 AUTOCAST_CACHE, AUTOCAST_NESTING = Key("autocast cache"), Key("autocast nesting")
 ANOMALY = Key("anomaly mode")
+DEFAULT_DEVICE, DEFAULT_DTYPE = Key("default device"), Key("default dtype")

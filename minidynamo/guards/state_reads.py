@@ -7,6 +7,32 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
+
+
+def default_devices() -> str:
+    """The devices of the open blocks of `torch.device` and of `torch.set_default_device`, the innermost first; "other modes" where
+    the functions of torch are overridden by anything else."""
+    stack = _get_current_function_mode_stack()
+    if any(type(mode) is not DeviceContext for mode in stack):
+        return OTHER_MODES
+    return ", ".join(str(mode.device) for mode in reversed(stack))
+
+
+OTHER_MODES = "other modes"
+UNNUMBERED = ("cpu", "meta")  # types of which there is one device
+
+
+def default_device() -> torch.device:
+    """Where a tensor is made when nobody says where, as it was named; only while `default_devices` are not `OTHER_MODES`."""
+    stack = _get_current_function_mode_stack()
+    return stack[-1].device if stack else torch.device("cpu")
+
+
+def is_one_device(device: torch.device) -> bool:
+    """Whether it names a device, whichever is the current one of its type."""
+    return device.index is not None or device.type in UNNUMBERED
 
 
 def nesting() -> int:
@@ -23,6 +49,7 @@ STATE_READS: dict[str, Callable[..., Any]] = {
     "autocast nesting": nesting,
     "anomaly mode": torch.is_anomaly_enabled,
     "anomaly check of nan": torch.is_anomaly_check_nan_enabled,
+    "default device": default_devices,
     "number of threads": torch.get_num_threads,
     "number of interop threads": torch.get_num_interop_threads,
     "float32 matmul precision": torch.get_float32_matmul_precision,

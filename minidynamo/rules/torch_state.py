@@ -8,7 +8,14 @@ from typing import Any
 
 import torch
 
-from ..graph.state_keys import ANOMALY, AUTOCAST_CACHE, AUTOCAST_NESTING, Key
+from ..graph.state_keys import (
+    ANOMALY,
+    AUTOCAST_CACHE,
+    AUTOCAST_NESTING,
+    DEFAULT_DEVICE,
+    DEFAULT_DTYPE,
+    Key,
+)
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..guards.state_reads import STATE_READS
@@ -37,7 +44,7 @@ RECORDED: tuple[Callable[..., Any], ...] = (
 NAMES = {
     fn: name
     for name, fn in STATE_READS.items()
-    if name not in ("autocast nesting", "registrations with abstract classes")
+    if name not in ("autocast nesting", "default device", "registrations with abstract classes")
 }
 
 
@@ -81,6 +88,7 @@ ABOUT: dict[str, Callable[..., Key]] = {
     "autocast dtype": lambda device: Key("autocast dtype", device),
     "autocast cache": lambda: AUTOCAST_CACHE,
     "autocast nesting": lambda: AUTOCAST_NESTING,
+    "default device": lambda: DEFAULT_DEVICE,
     "anomaly mode": lambda: ANOMALY,
     "anomaly check of nan": lambda: ANOMALY,
 }
@@ -104,9 +112,11 @@ SETTERS: dict[Callable[..., Any], tuple[tuple[type, ...], Callable[..., tuple[Ke
     torch.set_autocast_cache_enabled: ((bool,), lambda value: (AUTOCAST_CACHE,)),
     torch.autocast_increment_nesting: ((), lambda: (AUTOCAST_NESTING,)),
     torch.autocast_decrement_nesting: ((), lambda: (AUTOCAST_NESTING,)),
+    torch.set_default_dtype: ((torch.dtype,), lambda dtype: (DEFAULT_DTYPE,)),
     torch.clear_autocast_cache: ((), lambda: ()),
     torch.set_anomaly_enabled: ((bool, bool), lambda mode, check_nan=True: (ANOMALY,)),
 }
+DEFAULT_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 # Those whose result tells what was before.
 TELLING = {
     torch.autocast_increment_nesting: "autocast nesting",
@@ -123,6 +133,8 @@ def _setter(fn: Callable[..., Any]) -> None:
         values = constants(tx, fn, args, kwargs)
         if tuple(map(type, values)) != types:
             tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.__name__} with these arguments")
+        if fn is torch.set_default_dtype and values[0] not in DEFAULT_DTYPES:
+            tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.__name__} with {values[0]}")
         for key in keys(*values):
             ask(tx, key.get, ())
         if fn in TELLING:
@@ -132,6 +144,31 @@ def _setter(fn: Callable[..., Any]) -> None:
 
 for _fn in SETTERS:
     _setter(_fn)
+
+
+# --- the default device -------------------------------------------------------------------------------------
+
+
+@rule(torch.device)
+def _device(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    """torch.device(type), torch.device(type, index), torch.device(device)."""
+    given = dict(zip(("type", "index"), args)) | kwargs
+    values = dict(zip(given, constants(tx, torch.device, list(given.values()), {})))
+    known = len(given) == len(args) + len(kwargs) and set(given) <= {"type", "index"}
+    if (
+        not known
+        or type(values.get("type")) not in (str, torch.device)
+        or type(values.get("index", 0)) is not int
+    ):
+        tx.unsupported(UNSUPPORTED_CALL, name="torch.device with these arguments")
+    return ConstantVariable(ask(tx, torch.device, tuple(values[n] for n in ("type", "index") if n in values)))
+
+
+@rule(torch.get_default_device)
+@positional("get_default_device", 0, 0)
+def _default_device(tx: Tracing) -> VariableTracker:
+    tx.guard_global_state()
+    return ConstantVariable(torch.get_default_device())
 
 
 # --- managers -----------------------------------------------------------------------------------------------

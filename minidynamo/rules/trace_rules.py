@@ -73,6 +73,7 @@ INLINED_FUNCTIONS = (  # reads of environment variables, and what `@torch.no_gra
     *((_OS, f"_Environ.{name}") for name in ("__getitem__", "__contains__", "__len__")),
     *((_OS, f"_createenviron.<locals>.{name}") for name in ("encode", "decode")),
     (os.path.join(_TORCH, "utils", "_contextlib.py"), "context_decorator.<locals>.decorate_context"),
+    (os.path.join(_TORCH, "utils", "_device.py"), "device_decorator.<locals>.<lambda>"),
     (contextlib.__file__, "ContextDecorator.__call__.<locals>.inner"),
 )
 NOT_INLINED = tuple(_LAYERS + name for name in ("lazy.py", "_functions.py"))

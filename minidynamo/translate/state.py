@@ -7,10 +7,19 @@ from typing import Any
 
 import torch
 
+from ..guards.state_reads import OTHER_MODES, default_device, default_devices, is_one_device
 from ..static_access import is_subtype
 
+
+def _other_modes() -> bool:
+    """Modes of torch functions that are no default device, or a default device that is one of several."""
+    if not torch._C._len_torch_function_stack():
+        return False
+    return default_devices() == OTHER_MODES or not is_one_device(default_device())
+
+
 REFUSED: tuple[tuple[str, Callable[[], bool]], ...] = (
-    ("a torch function mode", lambda: torch._C._len_torch_function_stack() > 0),
+    ("a torch function mode", _other_modes),
     ("a torch dispatch mode", lambda: torch._C._len_torch_dispatch_stack() > 0),
     ("a functorch transform", lambda: torch._C._functorch.peek_interpreter_stack() is not None),
     ("torch.jit tracing", torch.jit.is_tracing),

@@ -12,7 +12,7 @@ import torch
 from .. import config
 from ..graph.meta_value import TensorMeta
 from ..graph.output_graph import OutputGraph
-from ..graph.state_keys import Key
+from ..graph.state_keys import DEFAULT_DEVICE, Key
 from ..graph.symbolic import SymbolicMeta
 from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
@@ -129,6 +129,8 @@ class Trace:
     def guard_global_state(self) -> None:
         """Metadata depends on grad mode, default dtype and the like: every capture with a tensor operation carries it."""
         self.install(make_guard(StateSource(), GuardBuilder.GLOBAL_STATE))
+        if self.states.get(DEFAULT_DEVICE) or DEFAULT_DEVICE not in self.states and DEFAULT_DEVICE.get():
+            self.install(make_guard(StateSource(), GuardBuilder.STATE_READ, "default device", ()))
 
     def wrap(self, tx: Any, value: Any, source: Source) -> VariableTracker:
         """The tracker of a real value. The same source gives the same tracker; two sources of one object that has

@@ -9,10 +9,11 @@ from typing import Any
 
 import torch
 
-from ..graph.context_calls import enter_inference_mode, enter_record_function, leave
+from ..graph.context_calls import enter_device, enter_inference_mode, enter_record_function, leave
 from ..graph.output_graph import OutputGraph
-from ..graph.state_keys import GRAD_MODE
+from ..graph.state_keys import DEFAULT_DEVICE, GRAD_MODE, Key
 from ..guards.builder import GuardBuilder
+from ..guards.state_reads import is_one_device
 from ..pycode import expr as E
 from ..reasons import CONTEXT_STATE
 from ..sources import AttrSource, Source
@@ -55,6 +56,7 @@ class ContextVariable(VariableTracker):
 
     __slots__ = ("cls", "args", "node", "held", "birth")
     mutable = True
+    changes: Key = GRAD_MODE
 
     def __init__(self, cls: type, args: tuple[Any, ...], source: Source | None = None) -> None:
         super().__init__(source)
@@ -64,6 +66,9 @@ class ContextVariable(VariableTracker):
         self.held: Any = None
         self.birth = 0
 
+    def row(self) -> Manager:
+        return MANAGERS[self.cls]
+
     def python_type(self) -> type:
         return self.cls
 
@@ -71,7 +76,7 @@ class ContextVariable(VariableTracker):
         return True
 
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
-        row = MANAGERS[self.cls]
+        row = self.row()
         if name in ContextMethodVariable.NAMES:
             return ContextMethodVariable(self, name)
         if name in row.arguments:
@@ -83,8 +88,8 @@ class ContextVariable(VariableTracker):
             tx.unsupported(CONTEXT_STATE, name=self.type_name(), what="is entered again, or was made outside")
         opened: list[ContextVariable] = tx.trace.opened
         tx.guard_global_state()
-        tx.trace.states.setdefault(GRAD_MODE, GRAD_MODE.get())
-        row = MANAGERS[self.cls]
+        tx.trace.states.setdefault(self.changes, self.changes.get())
+        row = self.row()
         self.node = tx.graph.add_op(row.enter, self.args, {}, tx.position()).node
         self.birth = tx.trace.root_index
         if row.in_trace:
@@ -121,13 +126,39 @@ class ContextVariable(VariableTracker):
     def reconstruct(self, emit: Emitting) -> E.Expr:
         if self.source is not None:
             return emit.load(self.source)
-        row = MANAGERS[self.cls]
+        row = self.row()
         if self.node is not None:
             return emit.temporary(E.Call(E.Const(row.enter), tuple(E.Const(arg) for arg in self.args)))
         made = emit.temporary(E.Call(E.Const(object.__new__), (E.Const(self.cls),)))
         for name, value in {**dict(zip(row.arguments, self.args)), **row.others}.items():
             emit.do(E.Effect("STORE_ATTR", name, (E.Const(value), made)))
         return made
+
+
+class DeviceContextVariable(ContextVariable):
+    """A `torch.device` in a `with` statement: functions that make tensors are given that device where they are given none."""
+
+    __slots__ = ("device",)
+    changes = DEFAULT_DEVICE
+    ROW = Manager(enter_device, {"device": (str,)}, {}, True, True, {})
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(torch.device, (str(device),))
+        self.device = device
+
+    def row(self) -> Manager:
+        return self.ROW
+
+    def enter(self, tx: Tracing) -> VariableTracker:
+        if not is_one_device(self.device):
+            tx.unsupported(
+                CONTEXT_STATE, name="device", what=f"is {self.device}, whichever is the current one"
+            )
+        super().enter(tx)
+        return ConstantVariable(self.device)
+
+    def reconstruct(self, emit: Emitting) -> E.Expr:
+        return E.Const(self.device) if self.node is None else super().reconstruct(emit)
 
 
 class ContextMethodVariable(VariableTracker):

@@ -9,12 +9,21 @@ from typing import Any
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import set_device
 
 import minidynamo
 from tests.eager import watching
 
 W = torch.ones(3, requires_grad=True)
 X = torch.arange(3.0)
+
+
+class FunctionMode(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
 KEPT = torch.inference_mode()
 
 
@@ -217,7 +226,7 @@ def raising_in_inference(x):
 
 def raising_graph_in_autocast(x):
     with torch.autocast("cpu"):
-        return (x.clone() * 2)[torch.tensor([1, 99])]
+        return (x.clone() * 2)[torch.tensor([1, 99], device="cpu")]
 
 
 def handled(x):
@@ -230,9 +239,84 @@ def handled(x):
 
 
 def device(x):
+    with torch.device("meta") as entered:
+        made = torch.ones(3), torch.tensor([1.0]), torch.zeros_like(x), torch.eye(2, device="cpu")
+        inside = torch.get_default_device(), entered
+    return x + W, made, inside, torch.as_tensor(2), torch.get_default_device()
+
+
+def devices_nested(x):
+    with torch.device("meta"):
+        a = torch.ones(3)
+        with torch.device("cpu"):
+            b = torch.arange(3.0) * W
+            with torch.inference_mode(), torch.device("meta"):
+                c = torch.full((2,), 1.5)
+        d = torch.rand(2)
+    return a, b, c, d, torch.zeros(1)
+
+
+@set_device("meta")
+def made_on_meta(x):
+    return torch.ones(3), x * W
+
+
+def device_decorators(x):
+    return made_on_meta(x), torch.ones(3)
+
+
+def device_by_default(x):
+    return torch.ones(3), x.to(torch.device("cpu")) * 2, torch.as_tensor([1, 2]), torch.device("meta", 1)
+
+
+def device_across(x):
+    with torch.device("meta"):
+        a = torch.ones(3)
+        minidynamo.graph_break()
+        b = torch.ones(3), x * W
+    return a, b, torch.ones(3)
+
+
+def devices_across(x):
+    with torch.device("meta"), torch.device("cpu"):
+        a = torch.ones(3)
+        minidynamo.graph_break()
+        b = torch.ones(3), x * W
+    return a, b, torch.ones(3)
+
+
+def raising_graph_in_device(x):
     with torch.device("cpu"):
-        y = torch.ones(3)
-    return x + y
+        return (x.clone() * 2)[torch.tensor([1, 99], device="cpu")]
+
+
+def handled_in_device(x):
+    try:
+        with torch.device("meta"):
+            y = torch.ones(3)
+            raise ValueError
+    except ValueError:
+        return y, x * W, torch.ones(3)
+
+
+def default_device(x):
+    torch.set_default_device("meta")
+    y = torch.ones(3)
+    torch.set_default_device(None)
+    return y, torch.ones(3)
+
+
+def current_device(x):
+    """Without such devices: the program's own error."""
+    with torch.device("cuda"):
+        return x * W, torch.ones(3)
+
+
+def no_default_dtype(x):
+    try:
+        torch.set_default_dtype(torch.int32)
+    except TypeError:
+        return x * W
 
 
 def detecting(x):
@@ -273,13 +357,15 @@ def threads(x):
 ONE_GRAPH: list[Callable[..., Any]] = [
     inference, inference_off, inference_nested, inference_decorators, autocast, autocast_options,
     autocast_decorator, autocast_and_grad, recorded, anomaly, anomaly_as_a_call, reads, early,
+    device, devices_nested, device_decorators, device_by_default, default_dtype,
 ]  # fmt: skip
 BREAKING: list[Callable[..., Any]] = [
     inference_across, autocast_across, recorded_across, entered_by_hand, raising_in_inference,
-    raising_graph_in_autocast, handled,
+    raising_graph_in_autocast, handled, device_across, raising_graph_in_device, handled_in_device,
+    default_device,
 ]  # fmt: skip
 PLAIN: list[Callable[..., Any]] = [
-    inference_and_grad_across, two_inferences_across, kept, device, detecting, default_dtype, forked, flags, threads,
+    inference_and_grad_across, two_inferences_across, kept, detecting, no_default_dtype, current_device, devices_across, forked, flags, threads,
 ]  # fmt: skip
 
 
@@ -292,6 +378,7 @@ def other_dtype() -> Iterator[None]:
     torch.set_autocast_dtype("cpu", before)
 
 
+DEVICES: list[Callable[[], Any]] = [lambda: torch.device("cpu"), lambda: torch.device("meta")]
 AROUND: list[Callable[[], Any]] = [
     contextlib.nullcontext,
     torch.inference_mode,
@@ -300,13 +387,15 @@ AROUND: list[Callable[[], Any]] = [
     lambda: torch.autocast("cpu", dtype=torch.float16, cache_enabled=False),
     other_dtype,
     lambda: torch.autograd.set_detect_anomaly(True),
-    lambda: torch.device("cpu"),
+    *DEVICES,
+    FunctionMode,
 ]
 
 
 def shown(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return value.tolist(), value.dtype, value.requires_grad, value.is_inference(), value.is_leaf
+        content = value.device if value.is_meta else value.tolist()
+        return content, value.shape, value.dtype, value.requires_grad, value.is_inference(), value.is_leaf
     return tuple(map(shown, value)) if isinstance(value, tuple) else value
 
 
@@ -315,7 +404,7 @@ def outcome(fn: Callable[..., Any], around: Callable[[], Any]) -> Any:
     with around():
         try:
             result: Any = shown(fn(X))
-        except (RuntimeError, IndexError) as error:
+        except (RuntimeError, IndexError, AssertionError) as error:
             result = type(error), str(error)
         seen = (
             torch.is_grad_enabled(),
@@ -340,8 +429,9 @@ def test_as_eager(fn):
     captured = minidynamo.optimize("eager", nopython=one)(fn)
     with watching() as seen, minidynamo.config.patch(cache_size_limit=20):
         for around in AROUND * 2:
-            # a mode of torch functions is not followed: nopython says so
-            fn_ = minidynamo.optimize("eager")(fn) if one and around is AROUND[-1] else captured
+            # a mode of torch functions is not followed, nor that autocast looks at the modes: nopython says so
+            breaks = around is FunctionMode or around in DEVICES and "autocast" in fn.__name__
+            fn_ = minidynamo.optimize("eager")(fn) if one and breaks else captured
             assert outcome(fn_, around) == outcome(fn, around)
     assert fn in PLAIN or seen.graphs >= 3
 
@@ -408,3 +498,48 @@ def test_a_backend_may_leave_the_state_of_the_graph_behind():
             assert torch.is_autocast_enabled("cpu")
     finally:
         torch.set_autocast_enabled("cpu", False)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_default_device_is_guarded(backend):
+    """One graph for each device, whether a block or torch.set_default_device says which; the blocks around it too."""
+
+    def f(x):
+        return torch.ones(3), x * 2
+
+    captured = minidynamo.optimize(backend, nopython=True)(f)
+
+    def entries() -> int:
+        captured(X)
+        return len(minidynamo.cache_entries(captured))
+
+    assert entries() == 1
+    for _ in range(2):
+        with torch.device("meta"):
+            assert captured(X)[0].is_meta
+        torch.set_default_device("meta")
+        assert captured(X)[0].is_meta
+        torch.set_default_device(None)
+    assert entries() == 2
+    with torch.device("cpu"):
+        assert entries() == 3
+    assert not captured(X)[0].is_meta
+    (plain,) = [
+        e for e in minidynamo.cache_entries(captured) if "default device" not in e.guarded.check.source_text
+    ]
+    assert plain.hits
+
+
+def test_blocks_of_devices_are_left_when_the_graph_raises():
+    def f(x, index):
+        with torch.device("cpu"), torch.device("cpu"):
+            x.add_(1)
+            return x[index]
+
+    captured = minidynamo.optimize("eager", nopython=True)(f)
+    captured(X.clone(), torch.tensor([0, 1, 2]))
+    for depth in range(2):
+        with torch.device("cpu") if depth else contextlib.nullcontext():
+            with pytest.raises(IndexError):
+                captured(X.clone(), torch.tensor([0, 1, 9]))
+            assert torch._C._len_torch_function_stack() == depth

@@ -9,7 +9,8 @@ import torch
 from ...pycode.instruction import Instruction
 from ...reasons import OPAQUE_VALUE
 from ...variables.base import Tracing, VariableTracker
-from ...variables.contexts import ContextMethodVariable, ContextVariable
+from ...variables.constant import ConstantVariable
+from ...variables.contexts import ContextMethodVariable, ContextVariable, DeviceContextVariable
 from ...variables.functions import UserFunctionVariable
 from ...variables.grad_mode import GradMethodVariable, GradModeVariable
 from ...variables.user_objects import UserMethodVariable, UserObject
@@ -40,7 +41,9 @@ RESTORING = (torch.autocast.__exit__, torch.autograd.set_detect_anomaly.__exit__
 @handles("BEFORE_WITH")
 def before_with(tx: Any, inst: Instruction) -> None:
     """CPython looks up `__enter__`, then `__exit__`, then calls `__enter__`."""
-    manager = tx.pop()
+    manager = tx.pop().realize(tx)
+    if isinstance(manager, ConstantVariable) and type(manager.value) is torch.device:
+        manager = DeviceContextVariable(manager.value)
     enter, leave = special(tx, manager, "__enter__"), special(tx, manager, "__exit__")
     if isinstance(leave, (GradMethodVariable, ContextMethodVariable)) or is_restoring(leave):
         tx.leaves_alone(tx.index)

@@ -124,22 +124,22 @@ TELLING = {
 }
 
 
-def _setter(fn: Callable[..., Any]) -> None:
-    types, keys = SETTERS[fn]
-    torch.fx.node.has_side_effect(fn)
+def _setter(setter: Callable[..., Any]) -> None:
+    types, keys = SETTERS[setter]
+    torch.fx.node.has_side_effect(setter)
 
-    @rule(fn)
+    @rule(setter)
     def change(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
-        values = constants(tx, fn, args, kwargs)
+        values = constants(tx, setter, args, kwargs)
         if tuple(map(type, values)) != types:
-            tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.__name__} with these arguments")
-        if fn is torch.set_default_dtype and values[0] not in DEFAULT_DTYPES:
-            tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.__name__} with {values[0]}")
+            tx.unsupported(UNSUPPORTED_CALL, name=f"{setter.__name__} with these arguments")
+        if setter is torch.set_default_dtype and values[0] not in DEFAULT_DTYPES:
+            tx.unsupported(UNSUPPORTED_CALL, name=f"{setter.__name__} with {values[0]}")
         for key in keys(*values):
             ask(tx, key.get, ())
-        if fn in TELLING:
-            guard_read(tx, TELLING[fn], ())
-        return ConstantVariable(tx.call_state(fn, values, *keys(*values)))
+        if setter in TELLING:
+            guard_read(tx, TELLING[setter], ())
+        return ConstantVariable(tx.call_state(setter, values, *keys(*values)))
 
 
 for _fn in SETTERS:

@@ -365,7 +365,8 @@ BREAKING: list[Callable[..., Any]] = [
     default_device,
 ]  # fmt: skip
 PLAIN: list[Callable[..., Any]] = [
-    inference_and_grad_across, two_inferences_across, kept, detecting, no_default_dtype, current_device, devices_across, forked, flags, threads,
+    inference_and_grad_across, two_inferences_across, kept, detecting, no_default_dtype, current_device,
+    devices_across, forked, flags, threads,
 ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ def test_unknown_option_names_the_nearest():
 
 
 def test_unknown_option_without_neighbour_lists_all():
-    with pytest.raises(AttributeError, match="options are cache_size_limit"):
+    with pytest.raises(AttributeError, match="options are backend, cache_size_limit"):
         config.zzz  # noqa: B018
 
 

@@ -419,14 +419,15 @@ SAME_FOR_EVERY_NAME = [
     ("clip clip_", (MATRIX, 0, 1)),
     ("swapaxes swapdims moveaxis", (MATRIX, 0, 1)),
     (
-        "dim ndimension numel nelement element_size is_floating_point is_complex is_signed get_device",
+        "dim ndimension numel nelement element_size is_floating_point is_complex is_signed is_inference get_device",
         (MATRIX,),
     ),
     ("size stride is_contiguous", (MATRIX,)),
 ]
 EXAMPLES += [(("method", name), args, {}) for names, args in SAME_FOR_EVERY_NAME for name in names.split()]
 EXAMPLES += [
-    (getattr(torch, name), (MATRIX,), {}) for name in "numel is_floating_point is_complex is_signed".split()
+    (getattr(torch, name), (MATRIX,), {})
+    for name in "numel is_floating_point is_complex is_signed is_inference".split()
 ]
 
 

@@ -81,7 +81,7 @@ def test_inputs_live_while_the_graph_runs_and_no_longer(entry):
 
     def graph(x, k):
         holder.d.clear()
-        gc.collect()
+        gc.collect(0)
         alive.append(ref() is not None)
         del k
         return (x,)

@@ -401,7 +401,7 @@ def test_a_guard_in_python_that_changes_what_is_remembered():
 
     def guard(a, *_):
         a.d = {"k": [1, 2]}
-        gc.collect()
+        gc.collect(0)
         return guards(a, {}, None) if depth.append(0) is None and len(depth) < 3 else True
 
     code = instructions(

@@ -394,7 +394,7 @@ def end_sooner(
     tx: InstructionTranslator, trace: Trace, end: Return | Break, reached: Reached
 ) -> tuple[int, Decision] | None:
     """Decision 11: something that is needed after the graph cannot be rebuilt. Then the graph ends where it was made."""
-    live = next((g for g in trace.generators if id(g) in reached.uses or g.unwinds()), None)
+    live = next((g for g in trace.generators if id(g) in reached.uses or g.unwinds(tx)), None)
     if live is not None:
         return live.birth, Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain=live.has_blocks())
     opened = trace.opened

@@ -6,6 +6,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from ..exc import Unsupported
 from ..pycode import expr as E
 from ..reasons import EXCEPTION, UNSUPPORTED_CALL
 from ..static_access import is_subtype
@@ -23,6 +24,11 @@ from .functions import BuiltinVariable
 from .iterators import IteratorVariable
 from .raising import ObservedException
 from .sequences import NONE
+
+
+PASSING = (
+    "PUSH_EXC_INFO LOAD_GLOBAL LOAD_FAST LOAD_CONST BUILD_TUPLE CHECK_EXC_MATCH POP_JUMP_IF_FALSE NOP RERAISE COPY POP_EXCEPT"
+).split()  # what an exception passes in handlers that are not for it
 
 
 class GeneratorVariable(IteratorVariable):
@@ -174,10 +180,26 @@ class GeneratorVariable(IteratorVariable):
         return method(self, tx, [a.realize(tx) for a in args])
 
     # --- its end -------------------------------------------------------------------------------------------------------
-    def unwinds(self) -> bool:
-        """Whether dropping it now would run code: it stands in a try or with block."""
+    def unwinds(self, tx: Tracing) -> bool:
+        """Whether dropping it now would run code that can be seen: it stands in a try or with block, whose handlers do more than to
+        find that GeneratorExit is not theirs. Those are run here; it is over then."""
         frame = self.frame
-        return frame.result is None and frame.started() and frame.ir.handler_at(frame.index) is not None
+        if frame.result is not None or not frame.started() or frame.ir.handler_at(frame.index) is None:
+            return False
+        if frame.delegate is not None or self.running:
+            return True
+        if frame.trace.globals_written:  # what the handlers name may have been another when it died
+            return True
+        frame.caller = tx
+        try:
+            frame.unwind(frame.current, ExceptionVariable(GeneratorExit, []).raised(tx, None).exception)
+            while frame.ir.instructions[frame.index].opname in PASSING:
+                frame.step()
+        except ObservedException as stop:
+            return not is_subtype(stop.exception.python_type(), GeneratorExit)
+        except Unsupported:
+            return True
+        return True
 
     def has_blocks(self) -> bool:
         """Whether its code has try or with blocks: when it dies then shows."""

@@ -73,6 +73,80 @@ def f(x):
         out.append(a * b)
     return out
 
+# zip leaves a generator in a block whose handlers are not for its end:
+#   f(T(1))
+ERRORS = KeyError, IndexError
+def gen(x):
+    try:
+        try:
+            while True:
+                yield x
+                x = x + 1
+        except IndexError:
+            print("not here")
+    except ERRORS:
+        print("nor here")
+def f(x):
+    out = []
+    for a, b in zip([1, 2], gen(x + 1)):
+        out.append(a * b)
+    return out
+
+# what a handler names is changed after the generator died:
+#   f(T(1))
+ERRORS = GeneratorExit
+def gen(x):
+    try:
+        yield x
+        yield x
+    except ERRORS:
+        print("ended")
+def f(x):
+    global ERRORS
+    y = [a * b for a, b in zip([1], gen(x + 1))]
+    ERRORS = KeyError
+    return y
+
+# zip leaves the iterator of a Sequence:
+#   f(T(1), Rows([1, 2, 3]))
+from collections.abc import Sequence
+class Rows(Sequence):
+    def __init__(self, rows):
+        self.rows = rows
+    def __len__(self):
+        return len(self.rows)
+    def __getitem__(self, i):
+        return self.rows[i]
+def f(x, rows):
+    return [a * b + x for a, b in zip([1, 2], rows)], [x * v for v in rows]
+
+# zip leaves a generator whose handlers see its end:
+#   f(T(1))
+def plain(x):
+    try:
+        yield x
+        yield x
+    except BaseException as e:
+        print("end", type(e))
+def state(x, seen):
+    try:
+        yield x
+        yield x
+    except ValueError:
+        pass
+    except (GeneratorExit, KeyError):
+        seen.append(1)
+        raise
+def f(x):
+    x, seen = x + 1, []
+    a = [p * q for p, q in zip([1], plain(x))]
+    b = [p * q for p, q in zip([1], state(x, seen))]
+    for q in state(x, seen):
+        break
+    n = len(seen)
+    q = None
+    return a, b, n, seen
+
 # send:
 #   f(T(1))
 def gen(x):

@@ -25,7 +25,6 @@ from .iterators import IteratorVariable
 from .raising import ObservedException
 from .sequences import NONE
 
-
 PASSING = (
     "PUSH_EXC_INFO LOAD_GLOBAL LOAD_FAST LOAD_CONST BUILD_TUPLE CHECK_EXC_MATCH POP_JUMP_IF_FALSE NOP RERAISE COPY POP_EXCEPT"
 ).split()  # what an exception passes in handlers that are not for it

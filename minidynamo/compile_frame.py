@@ -27,6 +27,8 @@ from .pycode.lift import lift
 from .pycode.lower import assemble
 from .pycode.resume import is_resume_code
 from .reasons import Why, unsupported_error
+from .recording.reader import Unreadable
+from .recording.repro import failed_backend_script, write_beside
 from .sources import FrameValues, Source
 from .translate.capture import Break, Capture, Return
 from .translate.direct import Recipe
@@ -117,6 +119,27 @@ def call_backend(capture: Capture, opts: Options) -> tuple[Callable[..., Any] | 
     if capture.restores_random:
         compiled = with_random_state(compiled)
     return compiled, guards
+
+
+def with_repro(
+    capture: Capture, inp: FrameInput, opts: Options
+) -> tuple[Callable[..., Any] | None, tuple[Guard, ...]]:
+    """`call_backend`; when it fails, a script of the graph as the backend got it is left behind, and the error names it."""
+    graph = capture.graph
+    if graph is None:
+        return None, ()
+    text = told = ""
+    try:
+        text = failed_backend_script(
+            opts.compile_id, inp.where, opts.backend.name, graph.module, map(input_text, graph.inputs)
+        )
+    except Unreadable as why_not:
+        told = f"no repro: {why_not}"
+    try:
+        return call_backend(capture, opts)
+    except BackendCompilerFailed as error:
+        error.args = (f"{error}\n  {told or write_beside(opts.compile_id, text)}",)
+        raise
 
 
 def with_random_state(compiled: Callable[..., Any]) -> Callable[..., Any]:
@@ -234,7 +257,9 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
             if capture.exit.reason.is_own_error():
                 raise SkipFrame(capture.exit.reason, capture.exit.cause, mark=False)
             raise unsupported_error(inp.code.co_qualname, capture.exit.reason, capture.exit.cause)
-        compiled, backend_guards = call_backend(capture, opts)
+        compiled, backend_guards = (
+            with_repro(capture, inp, opts) if config.repro else call_backend(capture, opts)
+        )
         stages.done("backend", ops=ops)
         output = emit(capture, inp.code, compiled)
         stages.done("emit", statements=len(output.body))

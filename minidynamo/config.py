@@ -75,6 +75,9 @@ OPTIONS: dict[str, Option] = {
     "verify": Option(
         _flag("MINIDYNAMO_VERIFY"), (bool,), None, "check emitted code, metadata rules and first results"
     ),
+    "repro": Option(
+        _flag("MINIDYNAMO_REPRO"), (bool,), None, "a backend that raises: write a script of its graph"
+    ),
     "max_restarts": Option(
         64, (int,), None, "graph-break decisions in one frame before it runs as plain Python"
     ),

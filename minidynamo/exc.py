@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 
 class MinidynamoError(RuntimeError):
-    """Base of everything that minidynamo raises by itself."""
+    """Base of everything that minidynamo raises by itself.
+
+    Where the program has loaded torch._dynamo, an error is also one of the error of that name there: `except` clauses written
+    for it hold.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> MinidynamoError:
+        return super().__new__(_joined(cls), *args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        parts: Any = RuntimeError.__reduce__(self)
+        return (getattr(type(self), "_own", type(self)), *parts[1:])
 
 
 class Unsupported(MinidynamoError):
@@ -35,6 +47,22 @@ class InvalidBackend(MinidynamoError):
 
 class RecompileError(MinidynamoError):
     """A recompile happened although `config.error_on_recompile` forbids it."""
+
+
+_both: dict[tuple[type, type], Any] = {}
+
+
+def _joined(cls: Any) -> Any:
+    """`cls`, or a subclass of it and of torch's error of the same name."""
+    theirs = getattr(sys.modules.get("torch._dynamo.exc"), cls.__name__, None)
+    if not isinstance(theirs, type) or not issubclass(theirs, RuntimeError) or issubclass(cls, theirs):
+        return cls
+    made = _both.get((cls, theirs))
+    if made is None:
+        names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+        own = {"__init__": cls.__init__, "__str__": cls.__str__, "_own": cls}
+        made = _both[cls, theirs] = type(cls.__name__, (cls, theirs), names | own)
+    return made
 
 
 class MinidynamoWarning(UserWarning):

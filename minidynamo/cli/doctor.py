@@ -33,6 +33,7 @@ ENVIRONMENT: dict[str, str] = {
     "MINIDYNAMO_LOG": "log topics that are printed",
     "MINIDYNAMO_TRACE": "record every process to this file; %p is its id",
     "MINIDYNAMO_REDACT": "recordings without text of the program",
+    "MINIDYNAMO_REPRO": "a backend that raises: write a script of its graph into the current folder",
     "MINIDYNAMO_BUILD_CXX": "building: the C++ modules",
     "MINIDYNAMO_SANITIZE": "building: sanitizers",
     "MINIDYNAMO_WERROR": "building: warnings as errors",

@@ -26,7 +26,9 @@ from minidynamo.graph.meta_value import (
     Result,
     TensorMeta,
     Unknown,
+    named,
 )
+from minidynamo.guards.state_reads import current_device
 
 _CACHE_SIZE = 4096
 _REAL_RUN_BYTES = 1 << 24
@@ -104,14 +106,18 @@ def _frozen(value: Any) -> Hashable:
 def _state() -> Hashable:
     """Global state on which the metadata of results can depend."""
     device = torch.get_default_device()
+    accelerator = torch.accelerator.current_accelerator()
     autocast: Hashable = None
     if torch._C._is_any_autocast_enabled():
         autocast = tuple(
             (kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind))
-            for kind in ("cpu", "cuda")
+            for kind in {"cpu", "cuda", accelerator.type if accelerator is not None else "cpu"}
         )
     fused = torch._C._get_flash_sdp_enabled()
     inference = torch.is_inference_mode_enabled()
+    current = None
+    if accelerator is not None and torch.get_device_module(accelerator).is_initialized():
+        current = current_device(accelerator.type)
     return (
         torch.get_default_dtype(),
         device,
@@ -119,6 +125,7 @@ def _state() -> Hashable:
         torch.are_deterministic_algorithms_enabled(),
         fused,
         inference,
+        current,
     )
 
 
@@ -331,6 +338,8 @@ def on_real(
 
     This is the referee where fake tensors fail: their error may be their own, and its wording often is.
     """
+    if torch.get_default_device().type != "cpu":
+        return None
     total = 0
     inputs: list[tuple[TensorMeta, torch.Tensor]] = []
 
@@ -338,6 +347,8 @@ def on_real(
         nonlocal total
         if type(value) is TensorMeta:
             total += value.numel * value.dtype.itemsize if value.device.type == "cpu" else _REAL_RUN_BYTES + 1
+        elif (device := named(value)) is not None and device.type != "cpu":
+            total = _REAL_RUN_BYTES + 1
         return value
 
     def make(value: Any) -> Any:

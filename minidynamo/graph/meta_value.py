@@ -177,3 +177,15 @@ class Unknown(MetaError):
 
 class Decline(Exception):
     """Raised by a metadata rule that cannot be exact for its arguments; `infer` then asks a fake tensor."""
+
+
+def named(value: Any) -> torch.device | None:
+    """The device that an argument of an operator names: a torch.device or its text."""
+    if type(value) is torch.device:
+        return value
+    if type(value) is str:
+        try:
+            return torch.device(value)
+        except RuntimeError:  # any other text
+            return None
+    return None

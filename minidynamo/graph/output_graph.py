@@ -117,7 +117,7 @@ class OutputGraph(torch.fx.Tracer):
 
     def draws_on_the_cpu(self) -> bool:
         """Its random numbers, if any, come from the CPU's default generator alone, whose state can be put back."""
-        values: list[Any] = [i.example.device for i in self.inputs.values()]
+        values: list[Any] = [torch.get_default_device(), *(i.example.device for i in self.inputs.values())]
         for node in self.graph.nodes if self.draws_random else ():
             torch.fx.node.map_aggregate((node.args, node.kwargs), values.append)
             values.append(str(node.kwargs.get("device", "cpu")))

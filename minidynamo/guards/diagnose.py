@@ -287,7 +287,7 @@ def _state(row: GuardRow, value: object, frame: FrameValues) -> str:
 
 def _state_read(row: GuardRow, value: object, frame: FrameValues) -> str:
     name, args, _ = row.literals
-    return f"{name} {read(name, args)}"
+    return f"{name}{''.join(f' ({each})' for each in args)} {read(name, args)}"
 
 
 def _presence(present: str) -> Callable[[GuardRow, object, FrameValues], str]:

@@ -41,12 +41,22 @@ def nesting() -> int:
     return torch.autocast_decrement_nesting()
 
 
+def current_device(kind: str) -> int:
+    """The index of the device of a type that this thread works on when no index is given; -1 where the type has no such thing, or
+    there is no device."""
+    try:
+        return int(torch.get_device_module(kind).current_device())
+    except (AssertionError, AttributeError, RuntimeError):
+        return -1
+
+
 #: name in the guard's text -> the question; arguments and answers are constants
 STATE_READS: dict[str, Callable[..., Any]] = {
     "autocast": torch.is_autocast_enabled,
     "autocast dtype": torch.get_autocast_dtype,
     "autocast cache": torch.is_autocast_cache_enabled,
     "autocast nesting": nesting,
+    "current device": current_device,
     "anomaly mode": torch.is_anomaly_enabled,
     "anomaly check of nan": torch.is_anomaly_check_nan_enabled,
     "default device": default_devices,

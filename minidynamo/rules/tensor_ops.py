@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 
-from ..graph import meta
+from ..graph import current_device, meta
 from ..graph.meta import SymbolicMeta, TensorMeta
+from ..guards.builder import GuardBuilder
+from ..guards.guard import make_guard
 from ..reasons import (
     CALL_ARGUMENTS,
     GLOBAL_STATE_CALL,
@@ -20,6 +22,7 @@ from ..reasons import (
     UNSUPPORTED_CALL,
     Reason,
 )
+from ..sources import StateSource
 from ..variables.base import Provenance, Tracing, VariableTracker
 from ..variables.constant import BINARY, COMPARE, CONSTANT_TYPES, INPLACE, UNARY, ConstantVariable
 from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVariable, TupleVariable
@@ -147,6 +150,10 @@ def _infer(
     tx: Tracing, name: str, target: Callable[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     op = ("method", target) if isinstance(target, str) else target
+    kinds: set[str] = set()
+    on_accelerator = target is not getattr and torch.accelerator.current_accelerator() is not None
+    if on_accelerator:
+        args, kwargs = current_device.resolved((args, kwargs), kinds)
     try:
         result = meta.infer(op, args, kwargs, tx.grad_mode)
     except meta.NeedsData:
@@ -157,6 +164,10 @@ def _infer(
         tx.unsupported(METADATA_MUTATION, name=name)
     except meta.Unknown as unknown:
         tx.unsupported(OPERATOR_UNKNOWN, name=name, error=str(unknown))
+    if on_accelerator:
+        kinds |= current_device.unnamed(target, (args, kwargs), result)
+    for kind in sorted(kinds):
+        tx.install(make_guard(StateSource(), GuardBuilder.STATE_READ, "current device", (kind,)))
     return result
 
 

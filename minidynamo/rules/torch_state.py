@@ -44,7 +44,8 @@ RECORDED: tuple[Callable[..., Any], ...] = (
 NAMES = {
     fn: name
     for name, fn in STATE_READS.items()
-    if name not in ("autocast nesting", "default device", "registrations with abstract classes")
+    if name
+    not in ("autocast nesting", "current device", "default device", "registrations with abstract classes")
 }
 
 

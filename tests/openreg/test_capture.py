@@ -42,17 +42,18 @@ def outcome(fn, calls):
 
 
 def check(fn, *calls):
-    """Compare two rounds of calls with eager; the compile counter that was used."""
+    """Compare two rounds of calls with eager, under two backends; the compile counter that was the first."""
     from minidynamo.testing import CompileCounter
 
-    minidynamo.reset()
     counter = CompileCounter()
-    captured = minidynamo.optimize(counter)(fn)
     calls = calls or (lambda: (x0(),),)
-    for _ in range(2):
-        expected, got = outcome(fn, calls), outcome(captured, calls)
-        for name, a, b in zip(("results", "random states", "current device and stream"), expected, got):
-            assert same(a, b), f"{name}: {a} in eager, {b} captured"
+    for backend in (counter, "aot_eager"):
+        minidynamo.reset()
+        captured = minidynamo.optimize(backend)(fn)
+        for _ in range(2):
+            expected, got = outcome(fn, calls), outcome(captured, calls)
+            for name, a, b in zip(("results", "random states", "current device and stream"), expected, got):
+                assert same(a, b), f"{name} with {backend}: {a} in eager, {b} captured"
     return counter
 
 
@@ -258,21 +259,99 @@ def test_guards_on_the_device():
     assert counter.frame_count == 3
 
 
-@pytest.mark.parametrize("fn", [counts, lambda x: torch.ones(2, device=D) * 2])
-def test_the_current_device_changes(fn):
-    captured = minidynamo.optimize("eager")(fn)
+# Each gives a tensor on the current device, though no argument has an index.
+ON_THE_CURRENT_DEVICE = {
+    "ones": lambda x: torch.ones(2, device=D),
+    "zeros, torch.device": lambda x: torch.zeros(2, device=torch.device(D)) * 2,
+    "full": lambda x: torch.full((2,), 3.0, device=D),
+    "tensor": lambda x: torch.tensor([1.0, 2.0], device=D),
+    "as_tensor": lambda x: torch.as_tensor(x, device=D),
+    "arange": lambda x: torch.arange(3, device=D),
+    "eye": lambda x: torch.eye(2, device=D),
+    "linspace": lambda x: torch.linspace(0, 1, 3, device=D),
+    "tril_indices": lambda x: torch.tril_indices(3, 3, device=D),
+    "new_ones": lambda x: x.new_ones(2, device=D),
+    "zeros_like": lambda x: torch.zeros_like(x, device=D),
+    "rand_like": lambda x: torch.rand_like(x, device=D) < 2,
+    "to": lambda x: x.to(D),
+    "to, from the CPU": lambda x: x.cpu().to(D, torch.float64),
+    "to, keyword": lambda x: x.to(device=D),
+    "openreg()": lambda x: x.openreg(),
+    "openreg(), from the CPU": lambda x: x.cpu().openreg(),
+    "type": lambda x: x.cpu().type("torch.openreg.DoubleTensor"),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize(
+    "fn", [counts, *ON_THE_CURRENT_DEVICE.values()], ids=["counts", *ON_THE_CURRENT_DEVICE]
+)
+def test_the_current_device_changes(fn, backend):
+    def told(x):
+        y = fn(x)
+        y = y[0] if isinstance(y, tuple) else y
+        return y, y.device.index, y.device, y.get_device(), str(y.device)
+
+    captured = minidynamo.optimize(backend)(told)
     for index in (0, 1, 0, 1):
         torch.openreg.set_device(index)
-        assert same(snapshot(captured(x0())), snapshot(fn(x0())))
+        assert same(snapshot(captured(x0())), snapshot(told(x0())))
+
+
+@pytest.mark.parametrize(
+    "fn", [lambda x: x + 1, lambda x: torch.ones(2, device="openreg:1"), lambda x: x.cpu()]
+)
+def test_the_current_device_is_guarded_only_where_it_matters(fn):
+    from minidynamo.testing import CompileCounter
+
+    counter = CompileCounter()
+    captured = minidynamo.optimize(counter)(fn)
+    for index in (0, 1):
+        torch.openreg.set_device(index)
+        captured(torch.ones(2, device="openreg:0"))
+    assert counter.frame_count == 1
+
+
+def test_the_device_changes_inside():
+    def fn(x):
+        indices = [torch.ones(2, device=D).device.index]
+        torch.openreg.set_device(1)
+        indices.append(torch.ones(2, device=D).device.index)
+        with torch.openreg.device(0):
+            indices.append(torch.ones(2, device=D).device.index)
+        with torch.accelerator.device_index(0):
+            indices.append(torch.ones(2, device=D).device.index)
+        indices.append(torch.ones(2, device=D).device.index)
+        return indices, x + 1
+
+    check(fn)
+
+
+def test_guards_and_recompiles_print_the_index():
+    def fn(x):
+        return x + torch.ones(4, 4, device=x.device), torch.ones(2, device=D)
+
+    def failures(x):
+        (again,) = minidynamo.explain(captured)(x).recompiles
+        return [tuple(map(str, failure[2:])) for failure in again.failures]
+
+    captured = minidynamo.optimize("eager")(fn)
+    (first,) = minidynamo.explain(captured)(x1()).compiled
+    assert any("'openreg:1'" in guard for guard in first.guards)
+    assert failures(x0()) == [("device openreg:1", "device openreg:0")]
+    torch.openreg.set_device(1)
+    assert ("current device (openreg) 0", "current device (openreg) 1") in failures(x0())
 
 
 def test_the_default_device_changes():
     def fn(x):
-        return torch.ones(2) + 1
+        y = torch.ones(2) + 1
+        return y, y.device.index
 
     captured = minidynamo.optimize("eager")(fn)
     try:
-        for device in ("openreg:1", "openreg:0", None, "openreg:1"):
+        for index, device in enumerate(("openreg:1", "openreg:0", None, "openreg:1", D, D, D, None)):
+            torch.openreg.set_device(index % 2)
             torch.set_default_device(device)
             assert same(snapshot(captured(x0())), snapshot(fn(x0())))
     finally:
@@ -305,8 +384,9 @@ def test_a_checkpoint_with_dropout(reentrant):
         y.sum().backward()
         return y.detach().cpu(), x.grad.cpu()
 
-    captured = minidynamo.optimize("eager")(fn)
-    with minidynamo.config.patch(verify=False):  # a second run inside the checkpoint would save tensors too
+    for backend in ("eager", "aot_eager"):
+        minidynamo.reset()
+        captured = minidynamo.optimize(backend)(fn)
         for _ in range(2):
             assert all(torch.equal(a, b) for a, b in zip(gradients(fn), gradients(captured)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import types
+import typing
 from typing import Any
 
 import torch
@@ -16,6 +17,8 @@ from .constant import CONSTANT_TYPES, ConstantVariable
 from .registry import FROM_PYTHON
 
 CONTAINERS = (tuple, frozenset, torch.Size)
+# Classes of special forms of `typing`; like classes they hash and compare by identity.
+FORMS = tuple({type(typing.Any), type(typing.Union), type(typing.Literal), type(typing.Final)})
 _HASHES: tuple[Any, ...] = (enum.Enum.__hash__, enum.Flag.__hash__)
 
 
@@ -87,7 +90,7 @@ def can_be_named(value: Any) -> bool:
         return bool(value == value)
     if cls is tuple:
         return is_literal(value) and is_plain(value)
-    by_identity = is_subtype(cls, enum.Enum) or is_one_of(cls, (type, type(torch.Tensor)))
+    by_identity = is_subtype(cls, enum.Enum) or is_subtype(cls, type) or is_one_of(cls, FORMS)
     return by_identity and is_weakrefable(value) and is_plain(value)
 
 

@@ -8,6 +8,39 @@ from tests.eager import check, programs
 
 PROGRAMS = programs(
     r"""
+# keys are classes of any metaclass and special forms of typing:
+#   f(T(1), typing.Union[int, str])
+#   f(T(1), typing.Literal[1])
+#   f(T(1), collections.abc.Sequence[int])
+#   f(T(1), int)
+#   TABLE.update({typing.Union: 7}) or f(T(1), typing.Union[int, str])
+#   TABLE.pop(typing.Union) and f(T(1), typing.Union[int, str])
+import typing, collections.abc
+class Meta(type):
+    pass
+class Made(metaclass=Meta):
+    pass
+TABLE = {typing.Union: 1, typing.Literal: 2, collections.abc.Sequence: 3, list: 4, Made: 5}
+KEYS = [typing.Union, list, typing.Any, Made]
+def f(x, t):
+    found = TABLE.get(typing.get_origin(t))
+    return x + (found or TABLE[Made]), [k in TABLE for k in KEYS]
+
+# keys are classes whose metaclass compares them its own way:
+#   f(T(1))
+class Same(type):
+    def __eq__(cls, other):
+        return True
+    def __hash__(cls):
+        return 7
+class One(metaclass=Same):
+    pass
+class Two(metaclass=Same):
+    pass
+TABLE = {One: 1}
+def f(x):
+    return x + TABLE[Two], Two in TABLE
+
 # ways to make one:
 #   f(T(2), {"q": 1})
 def f(x, d):

@@ -80,6 +80,7 @@ PLAIN_OPS: dict[str, tuple[Count, Count]] = {
     "STORE_GLOBAL": (1, 0),
     "DELETE_GLOBAL": (0, 0),
     "STORE_DEREF": (1, 0),
+    "DELETE_DEREF": (0, 0),
     "UNPACK_SEQUENCE": (1, lambda count: count),
     "UNPACK_EX": (1, lambda counts: (counts & 255) + 1 + (counts >> 8)),
     "BEFORE_WITH": (1, 2),

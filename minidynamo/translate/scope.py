@@ -8,11 +8,13 @@ from ..exc import InternalError
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..reasons import OPERATOR_FAILS
-from ..sources import BuiltinSource, GlobalSource, ItemSource, Source
+from ..sources import BuiltinSource, GlobalSource, GlobalsSource, ItemSource, Source
 from ..variables.base import VariableTracker
 from ..variables.constant import ConstantVariable
 from ..variables.opaque import OpaqueVariable
 from ..variables.polyfills import known
+
+DELETED = OpaqueVariable(None, GlobalsSource())  # what stands for a global that the trace has deleted
 
 
 class Scope:
@@ -26,6 +28,8 @@ class Scope:
         """CPython: LOAD_GLOBAL. A builtin is used only while no global of its name exists: that is guarded."""
         tx.trace.use_globals(tx, self.names, stores=False)
         written = tx.written_global(self.names, name)
+        if written is DELETED:
+            tx.unsupported(OPERATOR_FAILS, name=f"name {name!r}, which was deleted", error="NameError")
         if written is not None:
             return written
         if name in self.names:
@@ -40,6 +44,23 @@ class Scope:
         tx.trace.use_globals(tx, self.names, stores=True)
         self.replay(tx, name, value)
         tx.trace.globals_written[id(self.names), name] = value
+
+    def delete(self, tx: Any, name: str) -> None:
+        """CPython: DELETE_GLOBAL. A name that is not there breaks: plain Python raises the NameError."""
+        tx.trace.use_globals(tx, self.names, stores=True)
+        written = tx.written_global(self.names, name)
+        if written is DELETED or written is None and name not in self.names:
+            tx.unsupported(OPERATOR_FAILS, name=f"del of global {name!r}", error="NameError")
+        if written is None:
+            tx.install(make_guard(self.whole_source(), GuardBuilder.DICT_CONTAINS, name))
+        self.replay_delete(tx, name)
+        tx.trace.globals_written[id(self.names), name] = DELETED
+
+    def whole_source(self) -> Source:
+        return GlobalsSource()
+
+    def replay_delete(self, tx: Any, name: str) -> None:
+        tx.effect("DELETE_GLOBAL", name)
 
     def replay(self, tx: Any, name: str, value: VariableTracker) -> None:
         tx.effect("STORE_GLOBAL", name, value)
@@ -59,6 +80,12 @@ class FunctionScope(Scope):
         super().__init__(names, builtins)
         self.whole = whole
 
+    def whole_source(self) -> Source:
+        return self.whole
+
+    def replay_delete(self, tx: Any, name: str) -> None:
+        tx.effect("DELETE_SUBSCR", None, OpaqueVariable(self.names, self.whole), ConstantVariable(name))
+
     def replay(self, tx: Any, name: str, value: VariableTracker) -> None:
         tx.effect("STORE_SUBSCR", None, value, OpaqueVariable(self.names, self.whole), ConstantVariable(name))
 
@@ -77,3 +104,6 @@ class PolyfillScope(Scope):
 
     def store(self, tx: Any, name: str, value: VariableTracker) -> None:
         raise InternalError(f"a polyfill writes the global {name}")
+
+    def delete(self, tx: Any, name: str) -> None:
+        raise InternalError(f"a polyfill deletes the global {name}")

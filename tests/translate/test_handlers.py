@@ -89,6 +89,8 @@ ROWS: dict[str, str] = {
     "STORE_ATTR": "o = Manager()\n o.b = x + 1\n return o.b * 2",
     "STORE_DEREF": "y = x + 1\n def g():\n  return y\n y = y * 2\n return g()",
     "STORE_FAST": "y = x + 1\n return y * 2",
+    "DELETE_DEREF": "y = x + 1\n def g():\n  return y\n z = g() * 2\n del y\n return z",
+    "DELETE_GLOBAL": "global total\n total = x + 1\n y = total * 2\n del total\n return y",
     "STORE_GLOBAL": "global total\n total = x + 1\n return total * 2",
     "STORE_SUBSCR": "l = [x, n]\n l[1] = x + 1\n return l",
     "SWAP": "a, b, c = x, n, x + 1\n a, b, c = c, a, b\n return a, b, c",

@@ -73,6 +73,11 @@ def store_global(tx: Any, inst: Instruction) -> None:
     tx.scope.store(tx, inst.arg, tx.pop())
 
 
+@handles("DELETE_GLOBAL")
+def delete_global(tx: Any, inst: Instruction) -> None:
+    tx.scope.delete(tx, inst.arg)
+
+
 @handles("STORE_ATTR")
 def store_attr(tx: Any, inst: Instruction) -> None:
     value, owner = tx.popn(2)
@@ -119,3 +124,14 @@ def store_deref(tx: Any, inst: Instruction) -> None:
         tx.pop()
     else:
         cell.content = tx.pop()
+
+
+@handles("DELETE_DEREF")
+def delete_deref(tx: Any, inst: Instruction) -> None:
+    """A cell of the trace is emptied; one from outside is left to plain Python."""
+    cell = tx.cells[inst.arg]
+    if isinstance(cell, OutsideCell):
+        tx.unsupported(STORE, operation="del", what=f"the outer variable {inst.arg!r}")
+    if cell.content is None:
+        tx.unsupported(OPERATOR_FAILS, name=f"del of variable {inst.arg!r}", error="NameError")
+    cell.content = None

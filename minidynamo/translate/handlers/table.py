@@ -16,7 +16,7 @@ NOT_CAPTURED: dict[str, Reason] = {
     "CHECK_EG_MATCH": EXCEPTION,
     **dict.fromkeys(
         (
-            *("DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME", "DELETE_NAME", "DELETE_DEREF", "LOAD_LOCALS"),
+            *("LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_LOCALS"),
             *("LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_SUPER_ATTR"),
             *(
                 "CALL_INTRINSIC_1",

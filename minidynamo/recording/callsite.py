@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import itertools
 import linecache
 import os
 import sys
 import sysconfig
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from .forwarded import filled_in, hands_on
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STDLIB = (sysconfig.get_path("stdlib") + os.sep, sysconfig.get_path("platstdlib") + os.sep)
@@ -35,11 +38,24 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A call: its place, its syntax node (None where the source cannot be read), and the statement's line."""
+    """A call: its place, its syntax node (None where the source cannot be read), and the function that makes it. A call that hands on
+    `*args` or `**kwargs` has the arguments of the call outside of it, whose place `outer` is; `files`: those of their nodes."""
 
     place: Place
     call: ast.Call | None
     function: str
+    outer: Place | None = None
+    files: dict[int, str] = field(default_factory=dict)
+
+    def place_of(self, node: Any) -> Place:
+        """Where an argument of the call stands."""
+        return place_of(self.files.get(id(node), self.place.file), node)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Tells calls apart: the file and the line of the outermost."""
+        place = self.outer or self.place
+        return place.file, place.line
 
 
 def is_library(filename: str) -> bool:
@@ -60,7 +76,7 @@ def caller() -> types.FrameType | None:
     return frame
 
 
-def site_of(frame: types.FrameType, function: str) -> Site:
+def site_of(frame: types.FrameType, function: str, depth: int = 0) -> Site:
     """The call that `frame` is making, of a function whose qualified name is `function`."""
     file, line = frame.f_code.co_filename, frame.f_lineno
     span = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
@@ -69,9 +85,31 @@ def site_of(frame: types.FrameType, function: str) -> Site:
         node = _call_alone(file, span)
     else:
         node = _call_at(file, span, name) or _only_call_on(file, line, name)
-    return Site(
-        place_of(file, node) if node is not None else line_place(file, line), node, frame.f_code.co_qualname
-    )
+    if node is None:
+        return Site(line_place(file, line), None, frame.f_code.co_qualname)
+    site = Site(place_of(file, node), node, frame.f_code.co_qualname)
+    return _seen_from_outside(site, node, frame, depth) or site
+
+
+DEEPEST = 8  # functions that hand on their arguments, one inside the other
+
+
+def _seen_from_outside(site: Site, call: ast.Call, frame: types.FrameType, depth: int) -> Site | None:
+    """`site` with the arguments of the call outside, when it hands on the `*args` or `**kwargs` of its function. None otherwise, and
+    where that function was not called by a line of the program (but by `map`, or by a library)."""
+    back, code = frame.f_back, frame.f_code
+    if back is None or depth == DEEPEST or not hands_on(code, call) or is_library(back.f_code.co_filename):
+        return None
+    above = site_of(back, code.co_qualname, depth + 1)
+    if above.call is None or isinstance(above.call.func, ast.Name) and hasattr(builtins, above.call.func.id):
+        return None
+    bound = _is_bound(above.call, code.co_qualname, code.co_varnames[:1], varying=True)
+    made = filled_in(code, call, above.call, bound)
+    if made is None:
+        return None
+    nodes = (*above.call.args, *(keyword.value for keyword in above.call.keywords))
+    files = {id(node): above.files.get(id(node), above.place.file) for node in nodes}
+    return Site(site.place, made, site.function, above.outer or above.place, files)
 
 
 def line_place(file: str, line: int) -> Place:
@@ -176,7 +214,7 @@ def passed(
     for keyword in call.keywords:
         if keyword.arg == root:
             return Passed(keyword.value)
-    bound = 1 if _is_bound(call, function, parameters) else 0
+    bound = 1 if _is_bound(call, function, parameters, varying=index >= 0) else 0
     if root not in parameters:
         return None
     at = parameters.index(root)
@@ -192,12 +230,16 @@ def passed(
     return Passed(star, star=True) if star is not None else None
 
 
-def _is_bound(call: ast.Call, function: str, parameters: tuple[str, ...]) -> bool:
-    """`function` is a method and the call does not go through its class."""
+def _is_bound(call: ast.Call, function: str, parameters: tuple[str, ...], varying: bool = False) -> bool:
+    """`function` is a method and the call does not go through its class. `varying`: it takes any number of arguments, so that
+    their count says nothing."""
     owner = function.rpartition(".")[0].rpartition(".")[2]
     if not owner or owner == "<locals>":
         return False
-    if len(call.args) >= len(parameters):
+    if varying:
+        if parameters[:1] not in (("self",), ("cls",)):
+            return False
+    elif len(call.args) >= len(parameters):
         return False  # a static method
     if not isinstance(call.func, ast.Attribute):
         return True  # a callable object

@@ -84,7 +84,7 @@ def _wrapped_arguments(about: Situation, template: str) -> tuple[Edit, ...]:
     for site, given in about.calls:
         if given is None or given.star or given.node.lineno != given.node.end_lineno:
             continue
-        edit = wrap(place_of(site.place.file, given.node), template)
+        edit = wrap(site.place_of(given.node), template)
         if edit is not None:
             edits[edit.file, edit.line] = edit
     return tuple(edits.values())
@@ -135,7 +135,7 @@ def _size(about: Situation) -> Fix | None:
             continue
         name = given.node.id
         pad = f"torch.nn.functional.pad({{0}}, ({zeros}0, {max(numbers)} - {name}.size({at})))"
-        edit = wrap(place_of(site.place.file, given.node), pad)
+        edit = wrap(site.place_of(given.node), pad)
         if edit is not None:
             edits.append(edit)
     unique = {(e.file, e.line): e for e in edits}

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 from .. import config, events
 from ..events import GuardFailure, Where
-from .callsite import Passed, Place, Site, caller, line_place, passed, place_of, site_of
+from .callsite import Passed, Place, Site, caller, line_place, passed, site_of
 from .causes import Change, as_the_program_says, classify
 from .detail import detail_of
 from .fixes import Fix, Situation, fix_of
@@ -266,8 +266,8 @@ class Recorder:
         site = site_of(frame, where.function)
         self._site = compile_id, site
         about = self._frames.setdefault(where, _Frame())
-        about.sites.pop((site.place.file, site.place.line), None)
-        about.sites[site.place.file, site.place.line] = site
+        about.sites.pop(site.key, None)
+        about.sites[site.key] = site
         while len(about.sites) > KEPT_SITES:
             del about.sites[next(iter(about.sites))]
         return site
@@ -324,8 +324,8 @@ class Recorder:
             return None, ""
         given = _passed(site, event, failure)
         if given is not None:
-            return place_of(site.place.file, given.node), "passed"
-        return site.place, "called"
+            return site.place_of(given.node), "passed"
+        return site.outer or site.place, "called"
 
 
 def _passed(site: Site, event: events.Recompile, failure: GuardFailure) -> Passed | None:

@@ -18,6 +18,7 @@ CASES = [
     ("f(a, b, c)", ("x", "rest"), 1, "f", "rest", 1, "c"),
     ("f(a, b, c)", ("x", "rest"), 1, "f", "rest", -1, None),
     ("obj.m(a)", ("self", "x"), 2, "C.m", "x", -1, "a"),
+    ("obj.m(a, b, c)", ("self", "rest"), 1, "C.m", "rest", 1, "b"),
     ("obj.m(a)", ("self", "x"), 2, "C.m", "self", -1, "obj"),
     ("C.m(obj, a)", ("self", "x"), 2, "C.m", "x", -1, "a"),
     ("model(a)", ("self", "x"), 2, "Net.forward", "x", -1, "a"),

@@ -117,6 +117,10 @@ class Source:
             return NotImplemented
         return hash(self) == hash(other) and self._identity() == other._identity()  # type: ignore[attr-defined]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without what was worked out: a hash belongs to one process, and torch's caches on disk are keyed by pickles."""
+        return type(self), tuple(getattr(self, f.name) for f in dataclasses.fields(self) if f.init)
+
     def name(self) -> str:
         """The guard text that evaluates to the value."""
         text = self._name

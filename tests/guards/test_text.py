@@ -123,3 +123,13 @@ def test_what_is_no_relation_is_refused(template):
 def test_text_of_no_kind_is_refused(source):
     with pytest.raises(exc.InternalError):
         parse(source)
+
+
+def test_a_source_pickles_without_what_belongs_to_the_process():
+    import pickle
+
+    source = ItemSource(AttrSource(LocalSource("x"), "cfg"), "k")
+    before = pickle.dumps(source)
+    assert hash(source) and source.name()
+    assert pickle.dumps(source) == before
+    assert pickle.loads(before) == source

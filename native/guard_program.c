@@ -539,7 +539,8 @@ static PyObject *guards_snapshot(PyObject *op, void *Py_UNUSED(closure))
 
 static PyGetSetDef guards_getset[] = {
     {"snapshot", guards_snapshot, NULL,
-     "{'roots', 'words', 'keys', 'watches': what a run compares, 'rest', 'late': how many instructions it runs} or None",
+     "{'roots', 'words', 'keys', 'watches': what a run compares, 'rest', 'late': how many instructions it runs} or "
+     "None",
      NULL},
     {0},
 };

@@ -401,7 +401,8 @@ PyTypeObject* parameter_type = nullptr;
 bool is_torchs_own(const void* type) {
   if (parameter_type == nullptr) {
     PyObject* module = PyImport_ImportModule("torch.nn.parameter");
-    if (module != nullptr) parameter_type = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module, "Parameter"));
+    if (module != nullptr)
+      parameter_type = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module, "Parameter"));
     Py_XDECREF(module);
     PyErr_Clear();  // then there are no parameters
   }
@@ -442,8 +443,8 @@ void* leaf_make(PyObject* spec) {
   leaf->keyset = PyLong_AsUnsignedLongLong(part[1]);
   if (PyErr_Occurred()) return nullptr;
   leaf->requires_grad = part[4] == Py_True;
-  const bool read = read_dtype(part[2], leaf->dtype) && read_device(part[3], leaf->device) &&
-                    read_layout(*leaf, part[5], part[6]);
+  const bool read =
+      read_dtype(part[2], leaf->dtype) && read_device(part[3], leaf->device) && read_layout(*leaf, part[5], part[6]);
   leaf->torchs_own = is_torchs_own(leaf->type);
   return read ? leaf.release() : nullptr;
 }
@@ -487,8 +488,8 @@ void leaf_free(void* leaf) {
   delete static_cast<Leaf*>(leaf);
 }
 
-TensorLeafApi leaf_api{TENSOR_LEAF_VERSION, leaf_make, leaf_check, leaf_free, api_check_global_state, api_read_tls,
-                       api_signature};
+TensorLeafApi leaf_api{TENSOR_LEAF_VERSION,    leaf_make,    leaf_check,   leaf_free,
+                       api_check_global_state, api_read_tls, api_signature};
 
 // leaf_check(spec, obj): one check through the C interface.
 PyObject* check_leaf(PyObject*, PyObject* const* args, Py_ssize_t count) {

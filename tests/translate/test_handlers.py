@@ -62,6 +62,7 @@ ROWS: dict[str, str] = {
     "LOAD_FAST": "return x + n",
     "LOAD_FAST_AND_CLEAR": "return [x + i for i in range(2)]",
     "LOAD_GLOBAL": "return x + scale",
+    "LOAD_SUPER_ATTR": "return Derived().scaled(x)",
     "LOAD_SPECIAL": "with Manager() as m:\n  x = x + m\n return x",
     "MAKE_CELL": "def g():\n  return x + n\n return g()",
     "MAKE_FUNCTION": "g = lambda v: v + 1\n return g(x)",
@@ -93,7 +94,7 @@ ROWS: dict[str, str] = {
     "DELETE_GLOBAL": "global total\n total = x + 1\n y = total * 2\n del total\n return y",
     "STORE_GLOBAL": "global total\n total = x + 1\n return total * 2",
     "STORE_SUBSCR": "l = [x, n]\n l[1] = x + 1\n return l",
-    "SWAP": "a, b, c = x, n, x + 1\n a, b, c = c, a, b\n return a, b, c",
+    "SWAP": "a, b, c = x, n, x + 1\n a, b, c = c, a, b\n return a.neg(), b, c",
     "UNARY_INVERT": "return x + ~n",
     "UNARY_NEGATIVE": "return -x",
     "UNARY_NOT": "return x + 1, not n",
@@ -106,6 +107,12 @@ ROWS: dict[str, str] = {
 # Instructions that are executed, and whose value then can do nothing else than break the graph.
 BREAKS = {"LOAD_BUILD_CLASS": "MD248"}
 AROUND = """
+class Base:
+    def scaled(self, x):
+        return x * 2
+class Derived(Base):
+    def scaled(self, x):
+        return super(Derived, self).scaled(x) + 1
 scale = 2
 total = None
 

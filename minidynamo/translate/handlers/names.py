@@ -94,6 +94,13 @@ def load_attr(tx: Any, inst: Instruction) -> None:
     tx.push(protocol.getattr_(tx, tx.pop(), inst.arg))
 
 
+@handles("LOAD_SUPER_ATTR")
+def load_super_attr(tx: Any, inst: Instruction) -> None:
+    """CPython: LOAD_SUPER_ATTR, for `super()` too: the class and the first argument are on the stack."""
+    fn, cls, self = tx.popn(3)
+    tx.push(protocol.getattr_(tx, tx.call(fn, [cls, self], {}), inst.arg))
+
+
 @handles("MAKE_CELL")
 def make_cell(tx: Any, inst: Instruction) -> None:
     """CPython: the variable moves from its slot into a fresh cell."""

@@ -17,7 +17,7 @@ NOT_CAPTURED: dict[str, Reason] = {
     **dict.fromkeys(
         (
             *("LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_LOCALS"),
-            *("LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_SUPER_ATTR"),
+            *("LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS"),
             *(
                 "CALL_INTRINSIC_1",
                 "CALL_INTRINSIC_2",

@@ -272,15 +272,20 @@ class InstructionTranslator(InstructionTranslatorBase):
         return self.end(decision, where, inst, ops, "FOR_ITER", None, (more, done), caught, False)
 
     def settle(self, index: int, stack: list[VariableTracker]) -> Successor:
-        """Do what lies between here and the next original instruction: shuffles and jumps only."""
+        """Do what lies between here and the next place where a frame can go on: shuffles and jumps only. (The end of a loop pops the
+        iterator, and is no such place in CPython 3.12.)"""
         self.stack, self.index = stack, index
-        while not self.ir.is_boundary(self.index):
+        while not self.is_entrance():
             inst = self.ir.instructions[self.index]
             self.index += 1
             if inst.opname not in (*SHUFFLES, "JUMP"):
                 raise SkipFrame(why(SKIP_RESUME, opname=inst.opname), self.where())
             HANDLERS[inst.opname](self, inst)
         return self.successor()
+
+    def is_entrance(self) -> bool:
+        offset = self.ir.instructions[self.index].offset
+        return self.ir.is_boundary(self.index) and resumable(self.code, origin_offset(self.code, offset))
 
     def successor(self) -> Successor:
         """The frame as it is now, without the locals that nobody can read any more. Values from outside stay: plain Python would

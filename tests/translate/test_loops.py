@@ -76,7 +76,8 @@ def test_a_loop_on_a_tensor_condition_goes_round_in_compiled_code():
     """
     seen = check(source, "f(T(2))", "f(T(3))")
     assert seen.skips == []
-    assert len(seen.compiled) == 6  # up to the condition, the next round, what follows: per shape
+    # up to the condition, the next round, what follows: per shape; CPython 3.12 writes the condition twice
+    assert len(seen.compiled) in (6, 8)
 
 
 SHAPES = [

@@ -41,7 +41,7 @@ from ..variables.lazy import LazyVariable
 from ..variables.opaque import NullVariable, TemporaryVariable
 from . import introspection, state
 from .capture import Break, BrokenOp, Capture, Return, Successor
-from .cells import OutsideCell
+from .cells import OutsideCell, makes_cells_late
 from .handlers.control import CONDITIONAL
 from .handlers.stack import SHUFFLES, constant_operand
 from .handlers.table import HANDLERS
@@ -369,6 +369,8 @@ def refuse(code: types.CodeType, ir: CodeIR) -> None:
         reserved = [name for name in slot_names(code) if name.startswith("___")]
         if reserved:
             raise SkipFrame(why(SKIP_RESERVED, name=reserved[0]))
+        if makes_cells_late(ir):
+            raise SkipFrame(why(SKIP_RESUME, opname="a comprehension whose variable is captured"))
 
 
 def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Decision] = NOTHING) -> Capture:

@@ -66,7 +66,6 @@ PLAIN_OPS: dict[str, tuple[Count, Count]] = {
     "BUILD_STRING": (lambda arg: arg, 1),
     "BUILD_SET": (lambda arg: arg, 1),
     "BUILD_MAP": (lambda arg: 2 * arg, 1),
-    "LOAD_SUPER_ATTR": (3, 1),
     "CALL": (lambda arg: arg + 2, 1),
     "CALL_KW": (lambda arg: arg + 3, 1),
     "CALL_FUNCTION_EX": (lambda arg: 4 if arg else 3, 1),

@@ -63,6 +63,7 @@ def _speed(plt: Any, document: dict[str, Any]) -> Any:
     axes.axvline(1.0, color="black", lw=1)
     axes.set_xscale("log")
     axes.set_xticks([0.1, 0.2, 0.5, 1, 2, 5], ["0.1", "0.2", "0.5", "1", "2", "5"])
+    axes.minorticks_off()
     axes.set_title("warm call: left of 1 minidynamo is faster (95 % intervals)")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=3, frameon=False)
     return figure
@@ -100,9 +101,9 @@ def _cold(plt: Any, document: dict[str, Any]) -> Any:
             )
     axes.invert_yaxis()
     axes.set_xlabel("milliseconds of CPU")
-    axes.margins(x=0.25)
+    axes.set_xlim(0, 1.25 * max(row["cold"]["ms"] for row in rows))
     axes.set_title("cold compile, by stage")
-    axes.legend(loc="lower right", frameon=False)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=7, frameon=False)
     return figure
 
 

@@ -330,6 +330,9 @@ class Described:
         self.result = result
 
 
+_DRAWS_NOTHING = ("cpu", "meta")  # an accelerator's random numbers must not be drawn for a look
+
+
 def on_real(
     op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool
 ) -> Described | OpFailed | None:
@@ -338,7 +341,7 @@ def on_real(
 
     This is the referee where fake tensors fail: their error may be their own, and its wording often is.
     """
-    if torch.get_default_device().type != "cpu":
+    if torch.get_default_device().type not in _DRAWS_NOTHING:
         return None
     total = 0
     inputs: list[tuple[TensorMeta, torch.Tensor]] = []
@@ -347,7 +350,7 @@ def on_real(
         nonlocal total
         if type(value) is TensorMeta:
             total += value.numel * value.dtype.itemsize if value.device.type == "cpu" else _REAL_RUN_BYTES + 1
-        elif (device := named(value)) is not None and device.type != "cpu":
+        elif (device := named(value)) is not None and device.type not in _DRAWS_NOTHING:
             total = _REAL_RUN_BYTES + 1
         return value
 

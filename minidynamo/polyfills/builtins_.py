@@ -18,7 +18,7 @@ def reduce(function, iterable, *initial):
     return total
 
 
-def largest(values, key, default, name):
+def extreme(values, key, default, name, is_better):
     """CPython: min_max. `default` is a tuple of at most one value. The first of equal ones wins."""
     iterator = iter(values)
     for first in iterator:
@@ -31,25 +31,7 @@ def largest(values, key, default, name):
     best_key = best if key is None else key(best)
     for item in iterator:
         item_key = item if key is None else key(item)
-        if item_key > best_key:
-            best, best_key = item, item_key
-    return best
-
-
-def smallest(values, key, default, name):
-    """CPython: min_max."""
-    iterator = iter(values)
-    for first in iterator:
-        best = first
-        break
-    else:
-        if default:
-            return default[0]
-        raise ValueError(name)
-    best_key = best if key is None else key(best)
-    for item in iterator:
-        item_key = item if key is None else key(item)
-        if item_key < best_key:
+        if is_better(item_key, best_key):
             best, best_key = item, item_key
     return best
 

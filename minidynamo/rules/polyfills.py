@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import sys
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..polyfills import builtins_, itertools_
 from ..reasons import UNSUPPORTED_CALL
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable
+from ..variables.functions import BuiltinVariable
 from ..variables.generators import GeneratorVariable
 from ..variables.polyfills import PolyfillVariable
 from ..variables.sequences import NONE, TupleVariable
@@ -86,7 +88,7 @@ def _tee(tx: Tracing, args: Args, kwargs: Kwargs) -> VariableTracker:
 
 def extreme(fn: Any) -> Rule:
     """`min` and `max`: of one iterable or of several arguments, with key and default."""
-    polyfill: Any = builtins_.largest if fn is max else builtins_.smallest
+    is_better = BuiltinVariable(operator.gt if fn is max else operator.lt, None)
 
     def call(tx: Tracing, args: Args, kwargs: Kwargs) -> VariableTracker:
         if not args or not kwargs.keys() <= {"key", "default"} or len(args) > 1 and "default" in kwargs:
@@ -94,7 +96,8 @@ def extreme(fn: Any) -> Rule:
         values = args[0] if len(args) == 1 else TupleVariable(list(args))
         default = TupleVariable([kwargs["default"]] if "default" in kwargs else [])
         message = ConstantVariable(f"{fn.__name__}() arg is an empty sequence")
-        return tx.inline(PolyfillVariable(polyfill), [values, kwargs.get("key", NONE), default, message], {})
+        given = [values, kwargs.get("key", NONE), default, message, is_better]
+        return tx.inline(PolyfillVariable(builtins_.extreme), given, {})
 
     return call
 

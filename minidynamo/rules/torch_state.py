@@ -23,7 +23,7 @@ from ..reasons import UNSUPPORTED_CALL
 from ..sources import StateSource
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable
-from ..variables.contexts import MANAGERS, ContextVariable, again
+from ..variables.contexts import MANAGERS, ContextVariable
 from .builtins import Args, positional, rule
 
 # What the guard GLOBAL_STATE records, and what never changes.
@@ -200,7 +200,7 @@ for _cls in MANAGERS:
 def _clone(tx: Tracing, manager: VariableTracker) -> VariableTracker:
     if not isinstance(manager, ContextVariable):
         tx.unsupported(UNSUPPORTED_CALL, name=f"{manager.type_name()}.clone")
-    return again(tx, manager)
+    return manager.again(tx)
 
 
 assert set(ABOUT) <= set(STATE_READS)

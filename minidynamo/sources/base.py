@@ -58,9 +58,6 @@ class FrameValues:
     freevars: tuple[str, ...] = ()
 
 
-RESUME_PARAMETER = re.compile(r"___(stack\d+|handled)")  # the stack parameters of a resume function
-
-
 # Parameters of resume functions. Every other name that begins with `___` belongs to guards.
 _RESUME_PARAMETER = re.compile(r"___(stack\d+|free\d+|handled)")
 

@@ -17,8 +17,10 @@ from ..guards.state_reads import is_one_device
 from ..pycode import expr as E
 from ..reasons import CONTEXT_STATE
 from ..sources import AttrSource, Source
+from ..static_access import type_lookup
 from .base import Emitting, Tracing, VariableTracker
 from .constant import ConstantVariable
+from .managers import METHODS, ManagerMethodVariable
 from .opaque import wrap_opaque
 from .registry import wraps
 from .sequences import NONE
@@ -77,8 +79,8 @@ class ContextVariable(VariableTracker):
 
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
         row = self.row()
-        if name in ContextMethodVariable.NAMES:
-            return ContextMethodVariable(self, name)
+        if name in METHODS and type_lookup(self.cls, name) is not None:
+            return ManagerMethodVariable(self, name)
         if name in row.arguments:
             return ConstantVariable(self.args[list(row.arguments).index(name)])
         return super().getattr(tx, name)
@@ -108,6 +110,10 @@ class ContextVariable(VariableTracker):
         self.release()
         opened.pop()
         return NONE
+
+    def again(self, tx: Tracing) -> VariableTracker:
+        """What a function decorated with a manager enters at each call. (`record_function` enters itself; nobody can tell.)"""
+        return ContextVariable(self.cls, self.args)
 
     def leave_graph(self, graph: OutputGraph, where: Any) -> None:
         """The graph leaves it."""
@@ -159,44 +165,6 @@ class DeviceContextVariable(ContextVariable):
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         return E.Const(self.device) if self.node is None else super().reconstruct(emit)
-
-
-class ContextMethodVariable(VariableTracker):
-    """A bound method of a manager. Rebuilt by looking it up again."""
-
-    __slots__ = ("owner", "name")
-    NAMES = ("__enter__", "__exit__", "clone", "_recreate_cm")
-
-    def __init__(self, owner: ContextVariable, name: str) -> None:
-        super().__init__(None, VariableTracker.propagate(owner))
-        self.owner = owner
-        self.name = name
-
-    def python_type(self) -> type:
-        return type(torch.no_grad().__enter__)
-
-    def children(self) -> tuple[VariableTracker, ...]:
-        return (self.owner,)
-
-    def call_function(
-        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
-    ) -> VariableTracker:
-        if kwargs or len(args) != (3 if self.name == "__exit__" else 0):
-            self._opaque(tx, f"{self.name} with these arguments")
-        if self.name in ("clone", "_recreate_cm"):
-            return again(tx, self.owner)
-        return self.owner.enter(tx) if self.name == "__enter__" else self.owner.leave(tx)
-
-    def slot_truth(self, tx: Tracing) -> bool:
-        return True
-
-    def reconstruct(self, emit: Emitting) -> E.Expr:
-        return E.Attr(emit.value(self.owner), self.name)
-
-
-def again(tx: Tracing, manager: ContextVariable) -> ContextVariable:
-    """What a function decorated with a manager enters at each call. (`record_function` enters itself; nobody can tell.)"""
-    return ContextVariable(manager.cls, manager.args)
 
 
 def read_manager(tx: Tracing, value: Any, source: Source) -> VariableTracker:

@@ -12,8 +12,10 @@ from ..graph.state_keys import GRAD_MODE
 from ..guards.builder import GuardBuilder
 from ..pycode import expr as E
 from ..sources import AttrSource, Source
+from ..static_access import type_lookup
 from .base import Emitting, Tracing, VariableTracker
 from .constant import ConstantVariable
+from .managers import METHODS, ManagerMethodVariable
 from .opaque import wrap_opaque
 from .registry import wraps
 from .sequences import NONE
@@ -53,8 +55,8 @@ class GradModeVariable(VariableTracker):
         return self.cls
 
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
-        if name in GradMethodVariable.NAMES:
-            return GradMethodVariable(self, name)
+        if name in METHODS and type_lookup(self.cls, name) is not None:
+            return ManagerMethodVariable(self, name)
         if name == "prev" and self.previous is not None:
             return ConstantVariable(self.previous)
         if name == "mode" and MODES[self.cls] is None:
@@ -66,13 +68,19 @@ class GradModeVariable(VariableTracker):
             tx.effect("STORE_ATTR", "prev", ConstantVariable(value), self)
         self.previous = value
 
-    def enter(self, tx: Tracing) -> None:
+    def enter(self, tx: Tracing) -> VariableTracker:
         if MODES[self.cls] is not None:  # the others remember it when they are made
             self.set_previous(tx, tx.grad_mode)
         set_mode(tx, self.mode)
+        return NONE
 
-    def leave(self, tx: Tracing) -> None:
+    def leave(self, tx: Tracing) -> VariableTracker:
         set_mode(tx, self.restores(tx))
+        return NONE
+
+    def again(self, tx: Tracing) -> VariableTracker:
+        """What a function decorated with the manager enters at each call."""
+        return made(tx, self.cls, self.mode)
 
     def restores(self, tx: Tracing) -> bool:
         """The mode that leaving sets."""
@@ -92,40 +100,6 @@ class GradModeVariable(VariableTracker):
         for name in (name for name, value in values.items() if value is not None):
             emit.do(E.Effect("STORE_ATTR", name, (E.Const(values[name]), made)))
         return made
-
-
-class GradMethodVariable(VariableTracker):
-    """A bound method of a manager. Rebuilt by looking it up again."""
-
-    __slots__ = ("owner", "name")
-    NAMES = ("__enter__", "__exit__", "clone")
-
-    def __init__(self, owner: GradModeVariable, name: str) -> None:
-        super().__init__(None, VariableTracker.propagate(owner))
-        self.owner = owner
-        self.name = name
-
-    def python_type(self) -> type:
-        return type(torch.no_grad().__enter__)
-
-    def children(self) -> tuple[VariableTracker, ...]:
-        return (self.owner,)
-
-    def call_function(
-        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
-    ) -> VariableTracker:
-        if kwargs or len(args) != (3 if self.name == "__exit__" else 0):
-            self._opaque(tx, f"{self.name} with these arguments")
-        if self.name == "clone":
-            return made(tx, self.owner.cls, self.owner.mode)
-        (self.owner.enter if self.name == "__enter__" else self.owner.leave)(tx)
-        return NONE
-
-    def slot_truth(self, tx: Tracing) -> bool:
-        return True
-
-    def reconstruct(self, emit: Emitting) -> E.Expr:
-        return E.Attr(emit.value(self.owner), self.name)
 
 
 def is_grad_method(value: Any) -> bool:

@@ -10,9 +10,10 @@ from ...pycode.instruction import Instruction
 from ...reasons import OPAQUE_VALUE
 from ...variables.base import Tracing, VariableTracker
 from ...variables.constant import ConstantVariable
-from ...variables.contexts import ContextMethodVariable, ContextVariable, DeviceContextVariable
+from ...variables.contexts import ContextVariable, DeviceContextVariable
 from ...variables.functions import UserFunctionVariable
-from ...variables.grad_mode import GradMethodVariable, GradModeVariable
+from ...variables.grad_mode import GradModeVariable
+from ...variables.managers import ManagerMethodVariable
 from ...variables.user_objects import UserMethodVariable, UserObject
 from .table import handles
 
@@ -45,7 +46,7 @@ def before_with(tx: Any, inst: Instruction) -> None:
     if isinstance(manager, ConstantVariable) and type(manager.value) is torch.device:
         manager = DeviceContextVariable(manager.value)
     enter, leave = special(tx, manager, "__enter__"), special(tx, manager, "__exit__")
-    if isinstance(leave, (GradMethodVariable, ContextMethodVariable)) or is_restoring(leave):
+    if isinstance(leave, ManagerMethodVariable) or is_restoring(leave):
         tx.leaves_alone(tx.index)
     tx.push(leave)
     tx.push(tx.call(enter, [], {}))

@@ -449,7 +449,7 @@ static inline int md_watcher_watch(int id, PyObject *dict)
  * no other type ever has; NULL while the type has no version. */
 static inline const uint64_t *md_type_version(PyTypeObject *type)
 {
-#if MD_PY314_UP
+#if MD_PY313_UP
     bool valid = type->tp_version_tag != 0; /* the flag is no longer used */
 #else
     bool valid = type->tp_version_tag != 0 && (type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) != 0;

@@ -445,6 +445,10 @@ def test_keys_that_are_no_str_and_objects_as_constants():
     assert not guards(thing, {}, None)
 
 
+@pytest.mark.skipif(
+    sys.version_info[:3] == (3, 13, 0),
+    reason="3.13.0 does not tell watchers of stores to attributes that lie in an object: they are read each time",
+)
 def test_what_is_left_to_run():
     """The arguments that are new at each call; what is reached through the root is compared word by word, or watched."""
     world = World()

@@ -7,11 +7,18 @@ import os
 os.environ.setdefault("MINIDYNAMO_GUARDS", "both")
 os.environ.setdefault("MINIDYNAMO_VERIFY", "1")
 
+import gc
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: tests that call the collector need not wait while it looks at all of torch."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -67,6 +67,7 @@ def test_the_demo_fails_when_nothing_is_captured(capsys):
     assert module.main() == 0
 
 
+@pytest.mark.slow
 def test_mlp():
     done = run("mlp")
     assert (done.returncode, done.stderr) == (0, "")
@@ -74,6 +75,7 @@ def test_mlp():
     assert done.stdout.count("linear(") == 3
 
 
+@pytest.mark.slow
 def test_nopython():
     done = run("nopython")
     assert (done.returncode, done.stderr) == (0, "")

@@ -62,6 +62,7 @@ def test_unknown_topic_names_the_nearest():
         logs.set_logs("recompile")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "text"), [("breaks,guards", "guards]"), ("guard", "did you mean 'guards'")]
 )

@@ -83,6 +83,7 @@ def test_one_tensor_twice_then_two(backend):
     assert len(minidynamo.cache_entries(write)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_gradients_when_a_tensor_is_passed_twice(backend):
     def f(a, b):

@@ -137,6 +137,7 @@ def test_what_is_no_backend_is_refused_at_decoration(backend):
         minidynamo.optimize(backend)
 
 
+@pytest.mark.slow
 def test_a_known_name_loads_nothing_of_torchs_registry():
     program = (
         "import sys, torch, minidynamo\n"

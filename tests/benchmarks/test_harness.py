@@ -137,6 +137,7 @@ def test_a_file_of_another_kind(tmp_path, capsys):
     assert main(["compare", str(path), str(path)]) == 2
 
 
+@pytest.mark.slow
 def test_plots(counted, tmp_path):
     pytest.importorskip("matplotlib", reason="plots need matplotlib (extra `bench`)")
     from benchmarks.plots import draw

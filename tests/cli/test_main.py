@@ -78,6 +78,7 @@ def test_help_imports_neither_torch_nor_rich():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error():
     """`minidynamo --help | head -0`: nothing on stderr."""
     program = "import sys; from minidynamo.__main__ import main; sys.exit(main(['doctor', '--plain']))"

@@ -117,6 +117,7 @@ def test_diff_of_entries_and_of_runs(capsys, recording):
     assert "avoidable 7 -> 7" in text and "= " in text and "\n- " not in text
 
 
+@pytest.mark.slow
 def test_graph_code_timeline_repro(capsys, recording, tmp_path):
     assert "mul" in out(capsys, "graph", "0/0", "-i", recording)
     ET.fromstring(out(capsys, "graph", "0/0", "--svg", "-i", recording))

@@ -220,6 +220,7 @@ for _ in range(2):
     assert "killed" in done.stderr  # children ended by os._exit write no summary
 
 
+@pytest.mark.slow
 def test_the_environment_records_any_process(tmp_path):
     write(tmp_path, STORM)
     done = start(tmp_path, "prog.py", plain=True, MINIDYNAMO_TRACE="t-%p.jsonl", MINIDYNAMO_REDACT="1")

@@ -35,6 +35,7 @@ print([name for name in heavy if name in set(sys.modules) - before])
 """
 
 
+@pytest.mark.slow
 def test_tier_one_imports_nothing_heavy():
     run = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

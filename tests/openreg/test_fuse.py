@@ -69,6 +69,7 @@ LEFT_ALONE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUSED)
 def test_chains_become_one_operator(name):
     fn, calls, others = FUSED[name]

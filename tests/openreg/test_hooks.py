@@ -95,6 +95,7 @@ def test_every_hook_of_the_interface_has_a_test():
     assert documented == {"init"} | REACHED_BY.keys() | DIRECT.keys()
 
 
+@pytest.mark.slow
 def test_init_is_reached_once_at_the_first_use():
     program = (
         "import minidynamo.openreg, torch; torch.ones(2, device='openreg'); torch.openreg.manual_seed(1)"

@@ -105,6 +105,7 @@ def run(tmp_path: Path, program: str, **environment: str) -> subprocess.Complete
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_processes_end_as_they_should(tmp_path, name):
     program, status = PROGRAMS[name]
@@ -120,6 +121,7 @@ def test_processes_end_as_they_should_thirty_times(tmp_path, name):
     assert {run(tmp_path, START + program).returncode for _ in range(30)} == {status}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "who"),
     [
@@ -147,6 +149,7 @@ assert torch.ones(2).sum().item() == 2
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_library_that_is_missing_or_of_another_torch(tmp_path):
     program = """
 import pathlib, sys, torch
@@ -201,6 +204,7 @@ torch.ones(2, device=D, requires_grad=True).sum().backward()
 """
 
 
+@pytest.mark.slow
 def test_protected_memory_faults_on_a_stray_access(tmp_path):
     fine = run(tmp_path, START + GUARDED, OPENREG_PROTECT="1")
     assert fine.returncode == 0, fine.stderr

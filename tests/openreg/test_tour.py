@@ -51,11 +51,13 @@ def test_the_tour_shows_every_level_in_order():
             assert any(name in text for text in source[max(0, int(line) - 6) : int(line) + 1]), row
 
 
+@pytest.mark.slow
 def test_the_tour_without_a_device():
     done = run(["-m", "minidynamo.openreg"], OPENREG_DEVICE_COUNT="0")
     assert done.returncode == 1 and "there is no openreg device" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", ["1", "5", "99"])
 def test_the_number_of_devices_is_a_setting(count):
     program = (

@@ -25,6 +25,7 @@ def listless(gm, inputs):
     return [gm]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", [ruinous, listless])
 def test_script_of_the_graph_as_given(tmp_path, monkeypatch, backend):
     monkeypatch.chdir(tmp_path)

@@ -326,6 +326,7 @@ def test_operators_and_custom_operators():
     assert classify(torch.ops.aten.bernoulli).draws_random
 
 
+@pytest.mark.slow
 def test_no_heavy_imports():
     program = """
 import sys, torch

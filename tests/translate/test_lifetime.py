@@ -42,9 +42,18 @@ class Thing:
     n = 2
 
 
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> Iterator[None]:
+    """Everything that is loaded lazily, and what other tests left, lies outside of the collector's view."""
+    check("def f(x):\n    return torch.special.i0(x)\n", "f(T(1))")
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
-def no_collector() -> Iterator[None]:
-    check("def f(x):\n    return torch.special.i0(x)\n", "f(T(1))")  # loads everything that is loaded lazily
+def no_collector(loaded: None) -> Iterator[None]:
     gc.collect()
     gc.disable()
     yield
@@ -108,6 +117,7 @@ def test_an_entry_dies_with_the_optimized_object():
     assert minidynamo.cache_entries(f) == []
 
 
+@pytest.mark.slow
 def test_compiling_again_and_again_leaves_nothing_behind():
     """Of ours: torch.fx remembers a line of source for each graph."""
 

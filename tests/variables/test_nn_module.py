@@ -601,6 +601,7 @@ def test_a_getattr_of_the_class():
     Twins(Net())(X, backward=True)
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_alive():
     import gc
     import weakref

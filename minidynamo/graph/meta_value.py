@@ -77,7 +77,7 @@ class TensorMeta:
             tensor.requires_grad,
             layout,
             tensor.is_leaf,
-            isinstance(tensor, torch.nn.Parameter),
+            type(tensor) is not torch.Tensor and isinstance(tensor, torch.nn.Parameter),
             tensor.is_inference(),
         )
 

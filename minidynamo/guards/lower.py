@@ -15,7 +15,6 @@ from minidynamo.guards.rows import GuardRow
 from minidynamo.guards.text import text
 from minidynamo.literals import Ref
 from minidynamo.sources import (
-    PLAIN_MEMBERS,
     AttrSource,
     BuiltinSource,
     CellSource,
@@ -183,7 +182,7 @@ class _Lowerer:
             self.add(name, operand=root_operand(source, self.names))
         elif parent is not None and kind in _STEPS:
             name, operand = _STEPS[kind]
-            if isinstance(source, AttrSource) and source.member in PLAIN_MEMBERS:
+            if isinstance(source, AttrSource) and source.plain_base() is not None:
                 name = "LOAD_MEMBER"
             if OPS[name].operand == "CONST":
                 _check_constant(operand(source), compared=False)

@@ -23,6 +23,7 @@ from ..variables.base import Tracing, VariableTracker
 from ..variables.classes import ClassVariable, UnionVariable, class_of
 from ..variables.constant import BINARY, COMPARE, CONSTANT_TYPES, INPLACE, UNARY, ConstantVariable
 from ..variables.functions import BuiltinVariable
+from ..variables.module_objects import MARKS, is_marked
 from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable, TupleVariable
 from ..variables.tensor import TensorVariable
 from ..variables.user_objects import HEAP_TYPE, UserObject
@@ -120,6 +121,9 @@ def _is_instance(tx: Tracing, value: VariableTracker, tp: type, wanted: ClassVar
     cls = wanted.fn
     if tp is cls:
         return True
+    for marked, mark in MARKS.items():
+        if cls is marked:  # its metaclass asks for an attribute, and then the MRO
+            return is_subtype(tp, cls) or is_marked(tx, value, mark)
     check = type_lookup(type(cls), "__instancecheck__")
     if type(check) is types.FunctionType and type(cls) not in _LIBRARY_CHECKS:
         fn = wanted.special(tx, "__instancecheck__")
@@ -267,6 +271,15 @@ def _getattr(
     if default and lacks(tx, owner, attribute):
         return default[0]
     return protocol.getattr_(tx, owner, attribute)
+
+
+@rule(vars)
+@positional("vars", 1, 1)
+def _vars(tx: Tracing, owner: VariableTracker) -> VariableTracker:
+    """CPython: builtin_vars, which reads `__dict__`."""
+    if not isinstance(owner, UserObject):
+        tx.unsupported(UNSUPPORTED_CALL, name=f"vars of a {owner.type_name()}")
+    return owner.getattr(tx, "__dict__")
 
 
 @rule(hasattr)

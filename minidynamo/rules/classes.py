@@ -24,6 +24,7 @@ from ..variables.enums import is_enumeration
 from ..variables.exceptions import SIMPLE_INIT, ExceptionVariable
 from ..variables.functions import BuiltinVariable, FunctionVariable
 from ..variables.keys import Key
+from ..variables.module_objects import NewModuleVariable
 from ..variables.partials import PLACEHOLDER, PartialVariable
 from ..variables.sequences import NONE, TupleVariable
 from ..variables.sets import FrozenSetVariable
@@ -80,7 +81,7 @@ def may_allocate(cls: Any) -> bool:
         bool(cls.__flags__ & HEAP_TYPE)
         and not cls.__flags__ & ABSTRACT
         and all(base is object or base.__flags__ & HEAP_TYPE for base in mro)
-        and not is_subtype(cls, torch.nn.Module)
+        and not is_subtype(cls, torch.jit.ScriptModule)
         and not is_enumeration(cls)
         and type_lookup(cls, "__del__") is None
         and has_plain_attributes(cls)
@@ -123,7 +124,13 @@ def allocate(tx: Tracing, cls: BuiltinVariable) -> NewObjectVariable:
     if cls.source is not None:
         kind = GuardBuilder.ID_MATCH if is_dict_class(cls.fn) else GuardBuilder.TYPE_MATCH
         tx.install(make_guard(AttrSource(cls.source, "__new__"), kind))
-    made = (NewDictObjectVariable if is_dict_class(cls.fn) else NewObjectVariable)(cls.fn, cls)
+    made: NewObjectVariable
+    if is_dict_class(cls.fn):
+        made = NewDictObjectVariable(cls.fn, cls)
+    elif is_subtype(cls.fn, torch.nn.Module):
+        made = NewModuleVariable(cls.fn, cls)
+    else:
+        made = NewObjectVariable(cls.fn, cls)
     tx.trace.holds(made)
     return made
 
@@ -169,7 +176,7 @@ def _object_getattribute(tx: Tracing, owner: VariableTracker, name: VariableTrac
 def _own_attribute(tx: Tracing, owner: VariableTracker, name: VariableTracker, method: str) -> str:
     """The name, where object's own algorithm may be used on the owner."""
     known = name.as_python_constant() if name.is_python_constant() else None
-    if not isinstance(owner, UserObject) or type(known) is not str or is_subtype(owner.cls, torch.nn.Module):
+    if not isinstance(owner, UserObject) or type(known) is not str:
         tx.unsupported(UNSUPPORTED_CALL, name=f"object.{method} with these arguments")
     return str(known)
 

@@ -15,11 +15,13 @@ from ..sources import WeakRefSource
 from ..static_access import is_subtype, type_lookup
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable
+from ..variables.dict_kinds import OrderedDictVariable
 from ..variables.dicts import DictVariable, from_names
 from ..variables.keys import Key
-from ..variables.nn_module import Hooks, ModuleSliceVariable, NNModuleVariable
+from ..variables.module_objects import Hooks, ModuleObject
+from ..variables.nn_module import ModuleSliceVariable, NNModuleVariable
 from ..variables.protocol import known_type
-from ..variables.sequences import NONE, SequenceVariable, TupleVariable
+from ..variables.sequences import NONE, ListVariable, SequenceVariable, TupleVariable
 from ..variables.tensor import TensorVariable
 from ..variables.user_objects import UserObject
 from .builtins import Args, items_of, positional, rule
@@ -31,9 +33,9 @@ BACKWARD = ("_backward_hooks", "_backward_pre_hooks")
 UNFOLLOWED = (*BACKWARD, "_forward_hooks_always_called")
 
 
-def _module(tx: Tracing, args: Args) -> NNModuleVariable:
+def _module(tx: Tracing, args: Args) -> ModuleObject:
     first = args[0].realize(tx) if args else None
-    if not isinstance(first, NNModuleVariable):
+    if not isinstance(first, ModuleObject):
         tx.unsupported(UNSUPPORTED_CALL, name="a method of nn.Module on something that is not followed")
     return first
 
@@ -76,7 +78,7 @@ def _call_impl(tx: Tracing, args: Args, kwargs: Kwargs) -> VariableTracker:
 
 
 def _hooks(
-    tx: Tracing, module: NNModuleVariable, name: str, global_kwargs: tuple[str, ...]
+    tx: Tracing, module: ModuleObject, name: str, global_kwargs: tuple[str, ...]
 ) -> list[tuple[VariableTracker, bool]]:
     """(hook, does it take keywords), those of all modules first."""
     everywhere, own = module.global_hooks(tx, f"_global{name}"), module.hooks(tx, name)
@@ -90,7 +92,7 @@ def _hooks(
 
 def _run_before(
     tx: Tracing,
-    module: NNModuleVariable,
+    module: ModuleObject,
     hook: VariableTracker,
     with_kwargs: bool,
     args: Args,
@@ -162,8 +164,8 @@ def _getitem(tx: Tracing, container: VariableTracker, key: VariableTracker) -> V
     """An item, or a new container over a slice (which registers the modules: global hooks would see that)."""
     module = _module(tx, [container])
     modules = module.table(tx, "_modules")
-    if modules is None or key.python_type() is slice and module.cls not in SLICED:
-        tx.unsupported(UNSUPPORTED_CALL, name="slicing modules of a class of its own")
+    if modules is None:
+        tx.unsupported(UNSUPPORTED_CALL, name="indexing modules before __init__")
     if is_subtype(module.cls, torch.nn.ModuleList) and key.python_type() is not slice:
         name = module.call_method(tx, "_get_abs_string_index", [key], {}).realize(tx)
         found = modules.look_up(tx, Key(tx, name))
@@ -174,11 +176,19 @@ def _getitem(tx: Tracing, container: VariableTracker, key: VariableTracker) -> V
     items = [modules.items[each] for each in keys]
     if key.python_type() is not slice:
         return items[_index(tx, key, len(items))]
-    if module.global_hooks(tx, "_global_module_registration_hooks"):
-        tx.unsupported(UNSUPPORTED_CALL, name="slicing modules under a hook for registrations")
     if not key.is_python_constant():
         tx.unsupported(UNSUPPORTED_CALL, name="slicing modules with bounds that are not known")
-    return ModuleSliceVariable(module, key, items[key.as_python_constant()])
+    at = key.as_python_constant()
+    if (
+        isinstance(module, NNModuleVariable)
+        and module.cls in SLICED
+        and not module.global_hooks(tx, "_global_module_registration_hooks")
+    ):
+        return ModuleSliceVariable(module, key, items[at])
+    cls = module.getattr(tx, "__class__")
+    if is_subtype(module.cls, torch.nn.ModuleList):
+        return tx.call(cls, [ListVariable(items[at])], {})
+    return tx.call(cls, [OrderedDictVariable(dict(zip(keys[at], items[at])))], {})
 
 
 @rule(torch.nn.RNNBase._weights_have_changed)
@@ -226,6 +236,12 @@ def _has_torch_function(tx: Tracing, value: VariableTracker) -> VariableTracker:
 @positional("has_torch_function_variadic", 0, 99)
 def _has_torch_function_variadic(tx: Tracing, *operands: VariableTracker) -> VariableTracker:
     return ConstantVariable(any(_is_overriding(tx, each) for each in operands))
+
+
+@rule(torch._C._log_api_usage_once)
+def _log_api_usage_once(tx: Tracing, args: Args, kwargs: Kwargs) -> VariableTracker:
+    """What `Module.__init__` tells torch's own statistics: nothing that a program can see."""
+    return NONE
 
 
 @rule(torch.jit.is_scripting)

@@ -29,14 +29,15 @@ RAW_MEMBERS = frozenset({"__func__", "fget", "fset", "fdel"})
 class AttrSource(ChainedSource):
     """An attribute, read statically: `___attr(x, 'k')`, or `x.k` for the structural ones in PLAIN_MEMBERS.
 
-    raw: emitted code too loads what the class has under the name, without running a descriptor
+    raw: emitted code too loads what the class has under the name, without running a descriptor; guards read structural ones too
+        as `___attr`
     """
 
     member: str
     raw: bool = field(default=False, compare=False)
 
     def spell(self) -> str:
-        if self.member in PLAIN_MEMBERS:
+        if self.member in PLAIN_MEMBERS and not self.raw:
             return f"{self.base.name()}.{self.member}"
         return f"___attr({self.base.name()}, {self.member!r})"
 
@@ -56,7 +57,7 @@ class AttrSource(ChainedSource):
         return static_access.static_attr(value, self.member)
 
     def plain_base(self) -> Source | None:
-        return self.base if self.member in PLAIN_MEMBERS else None
+        return self.base if self.member in PLAIN_MEMBERS and not self.raw else None
 
     def describe(self) -> str:
         return f"{self.base.owner()}.{self.member}"

@@ -19,14 +19,17 @@ from ..guards.guard import Guard, make_guard
 from ..pycode.lift import CodeIR
 from ..reasons import SKIP_STEPS, STORE, why
 from ..sources import FrameValues, GlobalsSource, LocalSource, Source, StateSource
+from ..static_access import instance_dict
 from ..variables import wrapper_for
 from ..variables.base import VariableTracker
 from ..variables.contexts import ContextVariable
 from ..variables.generators import GeneratorVariable
 from ..variables.keys import Identity
 from ..variables.lazy import LazyVariable
+from ..variables.module_objects import TABLES
 from ..variables.opaque import wrap_opaque
 from ..variables.tensor import TensorVariable
+from ..variables.user_objects import UserObjectVariable
 from .capture import Effect
 from .cells import OutsideCell
 from .plan import Plan, SkipFrame
@@ -78,6 +81,7 @@ class Trace:
         self.identities: dict[int, tuple[VariableTracker, Identity]] = {}
         self._by_source: dict[Source, VariableTracker] = {}
         self._by_object: dict[int, VariableTracker] = {}
+        self._owners: dict[int, UserObjectVariable] = {}  # by the id of their `__dict__`
 
     def install(self, guard: Guard) -> None:
         self.guards[guard] = None
@@ -140,6 +144,11 @@ class Trace:
             return known
         if type(value) is dict and any(id(value) == names for names, _ in self.globals_written):
             tx.unsupported(STORE, operation="use", what="a module's globals, one of which was assigned")
+        owner = self._owners.get(id(value))
+        if owner is not None:  # the `__dict__` of an object that the trace knows
+            tx.install(make_guard(source, GuardBuilder.DUPLICATE_INPUT, owner.dict_source()))
+            self._by_source[source] = owner.as_dict()
+            return owner.as_dict()
         twin = self._by_object.get(id(value))
         if twin is not None and twin.source is not None:
             tx.install(make_guard(source, GuardBuilder.DUPLICATE_INPUT, twin.source))
@@ -148,8 +157,35 @@ class Trace:
             made = (wrapper_for(value) or wrap_opaque)(tx, value, source)
             if made.mutable or made.is_proxy():
                 self._by_object[id(value)] = made
+            if isinstance(made, UserObjectVariable):
+                self.know_dict(tx, made)
         self._by_source[source] = made
         return made
+
+    def know_dict(self, tx: Any, made: UserObjectVariable) -> None:
+        """The `__dict__` of an object is that, wherever it is met. Breaks the graph where it was met before as a dict by itself."""
+        members = instance_dict(made.value)
+        if members is None:
+            return
+        if id(members) in self._by_object:
+            tx.unsupported(STORE, operation="use", what="the __dict__ of an object, known as a dict too")
+        self._owners[id(members)] = made
+
+    def guard_instance_dicts(self) -> None:
+        """A dict is no `__dict__` of an object where the trace changed one of the two. (The tables of a module never are.)"""
+        objects = list(self._owners.values())
+        dicts = [
+            t
+            for t in self._by_object.values()
+            if t.python_type() is dict and t.source and getattr(t.source, "member", None) not in TABLES
+        ]
+        written = [one for one in objects if id(one) in self.changed]
+        if written and dicts:
+            self.guard_apart([one.dict_source() for one in written], [d.source for d in dicts if d.source])
+        changed = [d.source for d in dicts if d.source and id(d) in self.changed]
+        others = [one.dict_source() for one in objects if id(one) not in self.changed]
+        if changed and others:
+            self.guard_apart(changed, others)
 
     def unguarded(self) -> tuple[Source, ...]:
         """Places that the program read and that no guard reads."""
@@ -213,6 +249,7 @@ class Trace:
     def guard_changed(self) -> None:
         """Decision 6: an object that the trace changed is no other object of its type that the trace looked at, nor the globals of
         a function that it executed."""
+        self.guard_instance_dicts()
         alike: dict[type, tuple[list[Source], list[Source]]] = {}
         for changed in self.changed.values():
             assert changed.source is not None

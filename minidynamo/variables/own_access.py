@@ -56,6 +56,9 @@ class OwnAccessVariable(UserObjectVariable):
             tx.install(make_guard(self.source, GuardBuilder.OWN_ATTRIBUTE, name))
         return None
 
+    def dict_source(self) -> Source:
+        return AttrSource(self.source, "__dict__", raw=True)
+
     def class_source(self, tx: Tracing, name: str) -> Source:
         base = TypeSource(self.source) if name in self.stored else self.source
         return AttrSource(base, name, raw=True)

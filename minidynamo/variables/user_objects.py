@@ -20,7 +20,7 @@ from ..sources import AttrSource, Source, TypeSource
 from ..static_access import instance_dict, is_subtype, type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import ConstantVariable
-from .instance_dict import InstanceDictVariable
+from .instance_dict import InstanceDictVariable, WithMembers
 from .raising import ObservedException
 from .registry import wraps_if
 
@@ -71,15 +71,16 @@ def is_attribute_error(stop: ObservedException) -> bool:
     return is_subtype(stop.exception.cls, AttributeError)
 
 
-class UserObject(VariableTracker):
+class UserObject(WithMembers):
     """What existing and new instances share. Subclasses say where attribute values and class attributes come from."""
 
-    __slots__ = ("cls",)
+    __slots__ = ("cls", "members")
     mutable = True
 
     def __init__(self, cls: type, source: Source | None = None, guards: Provenance = NO_GUARDS) -> None:
         super().__init__(source, guards)
         self.cls = cls
+        self.members: InstanceDictVariable | None = None  # its `__dict__`, when that was asked for
 
     def python_type(self) -> type:
         return self.cls
@@ -90,10 +91,38 @@ class UserObject(VariableTracker):
         raise NotImplementedError
 
     def instance_attribute(self, tx: Tracing, name: str) -> VariableTracker | None:
-        """The value in the instance dictionary; whether it is there is guarded."""
+        self.refuse_slot(tx, name)
+        return self.own_attribute(tx, name)
+
+    def store_member(self, tx: Tracing, name: str, value: VariableTracker) -> None:
+        self.guard_member(tx, name)
+        self.store(tx, name, value)
+
+    def remove_member(self, tx: Tracing, name: str) -> None:
+        self.guard_member(tx, name)
+        self.remove(tx, name)
+
+    def guard_member(self, tx: Tracing, name: str) -> None:
+        """Nothing of the class stands in front of the instance's own attribute, so that it may be changed by name."""
+        self.refuse_slot(tx, name)
+        raw = type_lookup(self.cls, name, MISSING)
+        if raw is not MISSING and is_data_descriptor(raw):
+            self.refuse(tx, f"item {name} of __dict__, under a descriptor")
+        cls = self.type_source(tx)
+        if raw is MISSING:
+            tx.install(make_guard(cls, GuardBuilder.HASATTR, name))
+        else:
+            tx.install(make_guard(AttrSource(cls, name), GuardBuilder.TYPE_MATCH))
+
+    def refuse_slot(self, tx: Tracing, name: str) -> None:
         if isinstance(type_lookup(self.cls, name), SLOT):
             self.refuse(tx, f"slot {name} as an item of __dict__")
-        return self.own_attribute(tx, name)
+
+    def as_dict(self) -> InstanceDictVariable:
+        """Its `__dict__`."""
+        if self.members is None:
+            self.members = InstanceDictVariable(self)
+        return self.members
 
     def class_source(self, tx: Tracing, name: str) -> Source:
         """A source of what the class has under `name` (raw, no descriptor run), guarded not to be shadowed."""
@@ -106,7 +135,7 @@ class UserObject(VariableTracker):
             return self.class_variable(tx)
         raw = type_lookup(self.cls, name, MISSING)
         if name == "__dict__" and type(raw) is types.GetSetDescriptorType:
-            return InstanceDictVariable(self)
+            return self.as_dict()
         if raw is not MISSING and is_data_descriptor(raw) and not isinstance(raw, SLOT):
             return self.read_descriptor(tx, name, raw)
         own = self.own_attribute(tx, name)
@@ -447,13 +476,14 @@ class UserObjectVariable(UserObject):
     """An instance that exists outside of the trace; always rebuilt from its source. What the trace stores into it is an
     effect, and is what later reads of the trace see."""
 
-    __slots__ = ("value", "stored")
+    __slots__ = ("value", "stored", "moved")
     source: Source
 
     def __init__(self, value: Any, source: Source) -> None:
         super().__init__(type(value), source)
         self.value = value
         self.stored: dict[str, VariableTracker | None] = {}  # None: deleted
+        self.moved: set[str] = set()  # names that were deleted once: they come last when they are back
 
     def own_attribute(self, tx: Tracing, name: str) -> VariableTracker | None:
         if name in self.stored:
@@ -471,9 +501,22 @@ class UserObjectVariable(UserObject):
             self.guard_lacks(tx, name)
         return None
 
+    def member_names(self, tx: Tracing) -> list[str]:
+        members = instance_dict(self.value)
+        if members is None or not all(type(name) is str for name in members):
+            self.refuse(tx, "__dict__")
+        tx.install(make_guard(self.dict_source(), GuardBuilder.DICT_KEYS))
+        names = [name for name in members if name not in self.moved]
+        kept = [name for name, value in self.stored.items() if value is not None and name not in names]
+        return names + [name for name in kept if not isinstance(type_lookup(self.cls, name), SLOT)]
+
+    def dict_source(self) -> Source:
+        """A source of the own dictionary."""
+        return AttrSource(self.source, "__dict__")
+
     def guard_lacks(self, tx: Tracing, name: str) -> None:
         """The own dictionary has no `name`."""
-        tx.install(make_guard(AttrSource(self.source, "__dict__"), GuardBuilder.DICT_CONTAINS, name))
+        tx.install(make_guard(self.dict_source(), GuardBuilder.DICT_CONTAINS, name))
 
     def class_source(self, tx: Tracing, name: str) -> Source:
         if (
@@ -496,7 +539,15 @@ class UserObjectVariable(UserObject):
             tx.effect("STORE_ATTR", name, value, self)
         else:  # the class's own method has run in the trace
             tx.effect_call(object.__setattr__, self, ConstantVariable(name), value)
+        self.keep(name, value)
+
+    def keep(self, name: str, value: VariableTracker) -> None:
+        """Reads of the trace see the new value."""
+        if name in self.moved:
+            self.stored.pop(name)
         self.stored[name] = value
+        if self.members is not None:
+            self.members.stored(name, value)
 
     def remove(self, tx: Tracing, name: str) -> None:
         if is_usual(self.cls, "__delattr__"):
@@ -504,9 +555,13 @@ class UserObjectVariable(UserObject):
         else:
             tx.effect_call(object.__delattr__, self, ConstantVariable(name))
         self.stored[name] = None
+        self.moved.add(name)
+        if self.members is not None:
+            self.members.removed(name)
 
     def forget(self) -> None:
         self.stored.clear()
+        self.members = None
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         return emit.load(self.source)
@@ -546,12 +601,20 @@ class NewObjectVariable(UserObject):
 
     def store(self, tx: Tracing, name: str, value: VariableTracker) -> None:
         self.attributes[name] = value
+        if self.members is not None:
+            self.members.stored(name, value)
 
     def remove(self, tx: Tracing, name: str) -> None:
         del self.attributes[name]
+        if self.members is not None:
+            self.members.removed(name)
+
+    def member_names(self, tx: Tracing) -> list[str]:
+        return [name for name in self.attributes if not isinstance(type_lookup(self.cls, name), SLOT)]
 
     def forget(self) -> None:
         self.attributes.clear()
+        self.members = None
 
     def children(self) -> tuple[VariableTracker, ...]:
         return (self.class_tracker, *self.attributes.values())

@@ -18,12 +18,13 @@ from .cache import EntryHandle, Validity
 from .events import Where
 from .exc import BackendCompilerFailed
 from .first_run import compare_first_run
+from .graph.listing import Listing
 from .graph.output_graph import CapturedGraph, GraphInput
 from .graph.state_keys import Key
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
 from .pycode.expr import Stmt, source
-from .pycode.lift import lift
+from .pycode.lift import lift, unlift
 from .pycode.lower import assemble
 from .pycode.resume import is_resume_code
 from .reasons import Why, unsupported_error
@@ -66,7 +67,7 @@ class Record:
     where: Where
     original_name: str
     check: CheckFn
-    graph: torch.fx.Graph | None
+    graph: Listing | None
     body: tuple[Stmt, ...]
     ops: int
     exit: str
@@ -283,7 +284,7 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
         ).compile_check_fn(loaded_inputs(output))
         in_python = check.program.in_python() if check.program is not None else len(check.rows)
         stages.done("guards", rows=len(check.rows), in_python=in_python)
-        return GuardedCode(
+        made = GuardedCode(
             code,
             check.entry_point,
             validity,
@@ -294,8 +295,11 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
             record(inp, opts, capture, output, check, time.perf_counter() - stages.begin, code, validity),
             native_direct(output, check),
         )
+        check.forget_program()
+        return made
     finally:
         capture.release()
+        unlift(inp.code)
 
 
 def record(
@@ -315,7 +319,7 @@ def record(
         inp.where,
         inp.code.co_qualname,
         check,
-        capture.graph.module.graph if capture.graph is not None else None,
+        Listing(capture.graph.module.graph) if capture.graph is not None else None,
         output.body,
         capture.graph.ops if capture.graph is not None else 0,
         f"break: {end.reason}" if isinstance(end, Break) else "return",

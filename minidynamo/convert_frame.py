@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Callable
@@ -42,42 +43,7 @@ def convert_frame_assert(
     compiler_fn: Backend, one_graph: bool = True
 ) -> Callable[[FrameInput, OptimizeContext], Answer]:
     """The strict form: a graph break or a frame that may not be compiled raises Unsupported when `one_graph`."""
-
-    def _convert_frame_assert(frame: FrameInput, ctx: OptimizeContext) -> Answer:
-        policy = frame_policy(frame.code)
-        if policy is not None:
-            return _skip(frame, SkipFrame(policy), one_graph)
-        for name in flat_names(frame.code):
-            check_local_name(name)
-        about = seen(frame.code)
-        entries = cache_entries(frame.code)
-        others = [e for e in entries if e.key is ctx.key]
-        full = sum(e.owner_ctx_id == id(ctx) for e in others) >= config.cache_size_limit
-        if full and id(ctx) in about.warned:
-            return PLAIN_BELOW
-        if others:
-            recompiles(frame, about, others, ctx)
-            changing = changes_in_rounds(frame.code, about)
-            if changing is not None:
-                return _skip(frame, SkipFrame(why(SKIP_LOOP, guard=changing.part)), one_graph)
-        elif entries:
-            other_options(frame, about, entries, ctx)
-        if full:
-            limit_reached(frame, about, ctx)
-            return PLAIN_BELOW
-        compile_id = f"{about.frame_id}/{about.compiles}"
-        try:
-            with _lock:
-                made = compile_frame(frame, Options(compiler_fn, one_graph, compile_id))
-        except SkipFrame as skip:
-            if skip.mark:
-                return _skip(frame, skip, one_graph)
-            about.fruitless += 1
-            return _skip(frame, SkipFrame(skip.reason, skip.where, about.fruitless >= FRUITLESS), one_graph)
-        about.compiles += 1
-        return made
-
-    return _convert_frame_assert
+    return functools.partial(_convert_frame_assert, compiler_fn, one_graph)
 
 
 def convert_frame(
@@ -89,33 +55,70 @@ def convert_frame(
     BackendCompilerFailed (unless `config.suppress_errors`), InternalError (`config.internal_errors = "raise"`, or
     `one_graph`).
     """
-    inner = convert_frame_assert(compiler_fn, one_graph)
+    return functools.partial(convert, compiler_fn, one_graph)
 
-    def _convert_frame(frame: FrameInput, ctx: OptimizeContext) -> Answer:
-        try:
-            return inner(frame, ctx)
-        except RecompileError:
+
+def _convert_frame_assert(
+    compiler_fn: Backend, one_graph: bool, frame: FrameInput, ctx: OptimizeContext
+) -> Answer:
+    policy = frame_policy(frame.code)
+    if policy is not None:
+        return _skip(frame, SkipFrame(policy), one_graph)
+    for name in flat_names(frame.code):
+        check_local_name(name)
+    about = seen(frame.code)
+    entries = cache_entries(frame.code)
+    others = [e for e in entries if e.key is ctx.key]
+    full = sum(e.owner_ctx_id == id(ctx) for e in others) >= config.cache_size_limit
+    if full and id(ctx) in about.warned:
+        return PLAIN_BELOW
+    if others:
+        recompiles(frame, about, others, ctx)
+        changing = changes_in_rounds(frame.code, about)
+        if changing is not None:
+            return _skip(frame, SkipFrame(why(SKIP_LOOP, guard=changing.part)), one_graph)
+    elif entries:
+        other_options(frame, about, entries, ctx)
+    if full:
+        limit_reached(frame, about, ctx)
+        return PLAIN_BELOW
+    compile_id = f"{about.frame_id}/{about.compiles}"
+    try:
+        with _lock:
+            made = compile_frame(frame, Options(compiler_fn, one_graph, compile_id))
+    except SkipFrame as skip:
+        if skip.mark:
+            return _skip(frame, skip, one_graph)
+        about.fruitless += 1
+        return _skip(frame, SkipFrame(skip.reason, skip.where, about.fruitless >= FRUITLESS), one_graph)
+    about.compiles += 1
+    return made
+
+
+def convert(compiler_fn: Backend, one_graph: bool, frame: FrameInput, ctx: OptimizeContext) -> Answer:
+    """What `convert_frame(compiler_fn, one_graph)` does with a frame."""
+    try:
+        return _convert_frame_assert(compiler_fn, one_graph, frame, ctx)
+    except RecompileError:
+        raise
+    except Unsupported as stop:
+        if one_graph:
             raise
-        except Unsupported as stop:
-            if one_graph:
-                raise
-            reason = stop.reason if isinstance(stop.reason, Why) else why(SKIP_ARGUMENT, error=str(stop))
-            return _skip(frame, SkipFrame(reason), one_graph)
-        except BackendCompilerFailed as error:
-            if one_graph or not config.suppress_errors:
-                raise
-            cause = type(error.__cause__).__name__ if error.__cause__ is not None else "an error"
-            reason = why(BACKEND_FAILED, backend=compiler_fn.name, error=cause)
-            warn(frame.where, f"{error}".splitlines()[0] + "; the function runs as plain Python")
-            return _skip(frame, SkipFrame(reason), one_graph)
-        except (
-            RecursionError
-        ):  # the program has nearly used up its stack: this call runs plain Python, which raises by itself
-            return None
-        except Exception as error:
-            return _internal(frame, error, one_graph)
-
-    return _convert_frame
+        reason = stop.reason if isinstance(stop.reason, Why) else why(SKIP_ARGUMENT, error=str(stop))
+        return _skip(frame, SkipFrame(reason), one_graph)
+    except BackendCompilerFailed as error:
+        if one_graph or not config.suppress_errors:
+            raise
+        cause = type(error.__cause__).__name__ if error.__cause__ is not None else "an error"
+        reason = why(BACKEND_FAILED, backend=compiler_fn.name, error=cause)
+        warn(frame.where, f"{error}".splitlines()[0] + "; the function runs as plain Python")
+        return _skip(frame, SkipFrame(reason), one_graph)
+    except (
+        RecursionError
+    ):  # the program has nearly used up its stack: this call runs plain Python, which raises by itself
+        return None
+    except Exception as error:
+        return _internal(frame, error, one_graph)
 
 
 def _skip(frame: FrameInput, skip: SkipFrame, one_graph: bool) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import types
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from . import config, events
@@ -33,8 +33,8 @@ class Seen:
     frame_id: int
     compiles: int = 0
     fruitless: int = 0
-    warned: set[int] = field(default_factory=set)
-    failures: list[Failure] = field(default_factory=list)
+    warned: tuple[int, ...] = ()
+    failures: tuple[Failure, ...] = ()
     causes: tuple[events.GuardFailure, ...] = ()  # the newest, with somebody listening
 
 
@@ -63,8 +63,7 @@ def recompiles(frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: O
     found = [(e.guarded.compile_id, explain_failure(e.guarded.check, frame.values)) for e in entries]
     failures = [(name, failure) for name, failure in found if failure is not None]
     if failures:
-        about.failures.append(failures[-1][1])
-        del about.failures[:-KEPT_FAILURES]
+        about.failures = (*about.failures, failures[-1][1])[-KEPT_FAILURES:]
     told = getattr(ctx, "guard_fail_fn", None)
     if told is not None or events.listening():
         rows = tuple((name, f.part, f.expected, f.actual) for name, f in failures)
@@ -159,7 +158,7 @@ def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext) -> None:
     """Decision 26: entries are still tried; a miss runs plain Python and its callees are not compiled. Told once."""
     if id(ctx) in about.warned:
         return
-    about.warned.add(id(ctx))
+    about.warned += (id(ctx),)
     last = about.failures[-1] if about.failures else None
     same = [f for f in about.failures if last is not None and f.where == last.where]
     values = tuple(dict.fromkeys([*(f.expected for f in same), *(f.actual for f in same)]))

@@ -8,7 +8,7 @@ from typing import Any
 from . import config
 from .cache import OptimizeContext
 from .compile_frame import FrameInput
-from .convert_frame import convert_frame
+from .convert_frame import convert
 from .guards.check_fn import flat_names
 from .sources import FrameValues
 
@@ -24,8 +24,5 @@ def on_miss(
     """What the native hook calls: flat arguments in, an entry, a mark or None out (see `_C.set_convert_frame`)."""
     if config.disable:
         return NotImplemented
-    convert = ctx.__dict__.get("convert")
-    if convert is None:
-        convert = ctx.convert = convert_frame(ctx.backend, one_graph=ctx.nopython)
     values = FrameValues(dict(zip(flat_names(code), args)), globals_, builtins, closure, code.co_freevars)
-    return convert(FrameInput(code, values), ctx)
+    return convert(ctx.backend, ctx.nopython, FrameInput(code, values), ctx)

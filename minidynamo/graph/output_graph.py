@@ -12,6 +12,7 @@ import torch
 import torch.fx
 
 from ..sources import Source
+from .graph_source import unregister_with
 from .state_keys import Key
 
 
@@ -141,6 +142,7 @@ class OutputGraph(torch.fx.Tracer):
                 self.graph.erase_node(node)
                 del self.inputs[node]
         module = torch.fx.GraphModule(self.root, self.graph, self.class_name)
+        unregister_with(type(module).forward.__code__)
         return CapturedGraph(
             module,
             tuple(self.inputs.values()),

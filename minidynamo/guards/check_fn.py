@@ -15,7 +15,7 @@ from minidynamo.guards import leaves
 from minidynamo.guards.builder import READ_ERRORS, GuardBuilder, Rows
 from minidynamo.guards.diagnose import explain_failure
 from minidynamo.guards.guard import Guard
-from minidynamo.guards.lower import Program, lower
+from minidynamo.guards.lower import Program, lower, row_of
 from minidynamo.guards.native import native_program
 from minidynamo.guards.order import order
 from minidynamo.guards.program import witness
@@ -32,24 +32,28 @@ class CheckFn:
 
     rows: what must hold, in the order of the checks; names: the flat argument names
     expected, users: per row, the expectation in words and the user's (filename, line) where known
-    program, native: the rows as instructions, and the native machine that runs them; both None when text is run
+    native: the native machine that runs the rows; None when text is run
+    checks: per row, the index of its instruction there
     keep: weak references whose callbacks clear the validity flag, and immutable objects that ids stand for
 
     The text (`source_text`, its conjuncts `parts`, one per row) and the function `fn` compiled from it are made when they
-    are first asked for: parsing thousands of guards takes longer than a compilation may.
+    are first asked for: parsing thousands of guards takes longer than a compilation may. The `program`, the rows as
+    instructions, is made again when it is asked for after `forget_program`.
     """
 
     __slots__ = (
         "_fn",
+        "_lower",
         "_namespace",
         "_parts",
+        "_program",
         "builtins",
+        "checks",
         "expected",
         "filename",
         "keep",
         "names",
         "native",
-        "program",
         "python_leaves",
         "rows",
         "users",
@@ -72,11 +76,32 @@ class CheckFn:
         self.rows, self.names, self.filename = rows, names, filename
         self.builtins, self.validity, self.python_leaves = builtins, validity, python_leaves
         self.expected, self.users, self.keep = expected, users, keep
-        self.program: Program | None = None
         self.native: GuardProgram | None = None
+        self.checks: tuple[int, ...] = ()
+        self._program: Program | None = None
+        self._lower: tuple[tuple[Source, ...] | None, bool] | None = None  # what `lower` takes: inputs, torch
         self._namespace: dict[str, Any] | None = None
         self._parts: tuple[str, ...] | None = None
         self._fn: Callable[..., Any] | None = None
+
+    @property
+    def program(self) -> Program | None:
+        """The instructions that the native machine runs; None when text is run."""
+        if self._program is None and self._lower is not None:
+            inputs, torch = self._lower
+            return lower(self.rows, self.names, inputs=inputs, torch=torch)
+        return self._program
+
+    def lower(self, inputs: tuple[Source, ...] | None, torch: bool) -> Program:
+        """Makes the program (see `lower`) and keeps it."""
+        self._lower = inputs, torch
+        self._program = lower(self.rows, self.names, inputs=inputs, torch=torch)
+        self.checks = self._program.checks
+        return self._program
+
+    def forget_program(self) -> None:
+        """Reports ask for it; a run does not."""
+        self._program = None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -140,10 +165,10 @@ class CheckFn:
 
     def failed_row(self, frame: FrameValues) -> int | None:
         """The first row that the native machine finds false on a frame; None where it finds none or is not there."""
-        if self.native is None or self.program is None:
+        if self.native is None:
             return None
         instruction = self.native.failed(*self.arguments(frame))
-        return self.program.row_of(instruction) if instruction >= 0 else None
+        return row_of(self.checks, instruction) if instruction >= 0 else None
 
 
 def flat_names(code: CodeType) -> tuple[str, ...]:
@@ -156,7 +181,7 @@ def flat_names(code: CodeType) -> tuple[str, ...]:
 class CheckFunctionManager:
     """Builds the rows of `guards` on `frame` and compiles them for `code`.
 
-    `validity` is an object with a settable `valid`; it is cleared when an object dies that a guard identifies
+    `validity` is a Validity; it is cleared when an object dies that a guard identifies
     by id. `guard_nn_modules=False` leaves out the guards marked as those of modules. `python_leaves=True`
     uses the Python helpers even where the native ones are built. `mode` is `config.guards`: which of text and native
     program the cache calls, or both.
@@ -169,7 +194,7 @@ class CheckFunctionManager:
         guards: Iterable[Guard],
         frame: FrameValues,
         code: CodeType,
-        validity: Any,
+        validity: Validity,
         *,
         guard_nn_modules: bool = True,
         python_leaves: bool = False,
@@ -234,15 +259,15 @@ class CheckFunctionManager:
         guards on tensors stay text."""
         native_leaf = leaves.native is not None and not self.python_leaves
         for torch in (True, False) if native_leaf else (False,):
-            check.program = lower(check.rows, check.names, inputs=inputs, torch=torch)
+            program = check.lower(None if inputs is None else tuple(inputs), torch)
             try:
                 check.native = native_program(
-                    check.program,
+                    program,
                     len(check.names),
                     check.compile_text,
                     builtins=check.builtins,
-                    validity=self.validity if isinstance(self.validity, Validity) else None,
-                    witness=witness(check, check.program) if self.mode == "both" else None,
+                    validity=self.validity,
+                    witness=witness(check, program) if self.mode == "both" else None,
                 )
                 return
             except ValueError:
@@ -250,11 +275,7 @@ class CheckFunctionManager:
                     raise
 
     def _keep(self, objects: Iterable[Any]) -> tuple[Any, ...]:
-        validity = self.validity
-
-        def dead(_: object) -> None:
-            validity.valid = False
-
+        dead = self.validity.invalidate
         return tuple(obj if is_immutable(obj) else weakref.ref(obj, dead) for obj in objects)
 
     def _prove(self, check: CheckFn) -> None:

@@ -93,7 +93,7 @@ def explain_failures(
     state = ""
     out = []
     suspect = check.failed_row(frame)
-    checks = check.program.checks if suspect is not None else ()
+    checks = check.checks if suspect is not None else ()
     for index, row in enumerate(check.rows):
         if suspect is not None and checks[index] < checks[suspect]:
             continue  # it holds: the native program has passed it

@@ -73,11 +73,6 @@ class Program:
     checks: tuple[int, ...]
     inputs: tuple[int, ...] | None = None
 
-    def row_of(self, instruction: int) -> int:
-        """The row that an instruction was made for: a load belongs to the first check after it."""
-        after = [(check, row) for row, check in enumerate(self.checks) if check >= instruction]
-        return min(after)[1] if after else len(self.checks) - 1
-
     def in_python(self) -> int:
         """How many rows are left to Python text."""
         return sum(opcode == OPS["CHECK_PY"].opcode for opcode, _, _ in self.code)
@@ -95,6 +90,12 @@ class Program:
                 line, register = f"r{register} = {line}", register + 1
             lines.append(line.rstrip())
         return "\n".join(lines)
+
+
+def row_of(checks: tuple[int, ...], instruction: int) -> int:
+    """The row that an instruction was made for, `checks` being those of its program: a load belongs to the first check after it."""
+    after = [(check, row) for row, check in enumerate(checks) if check >= instruction]
+    return min(after)[1] if after else len(checks) - 1
 
 
 class Unlowered(Exception):

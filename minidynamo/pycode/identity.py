@@ -8,36 +8,50 @@ when its key dies.
 from __future__ import annotations
 
 import weakref
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 V = TypeVar("V")
 
 
-class IdentityCache(Generic[V]):
-    """id(key) -> (weak reference to key, value). A value must not reference its key strongly, or neither ever
-    dies."""
+class _Row(weakref.ref[object]):
+    """A weak reference to a key, with its number and its value."""
 
-    __slots__ = ("_rows",)
+    __slots__ = ("number", "value")
+    number: int
+    value: Any
+
+
+class IdentityCache(Generic[V]):
+    """id(key) -> row. A value must not reference its key strongly, or neither ever dies."""
+
+    __slots__ = ("_gone", "_rows")
 
     def __init__(self) -> None:
-        self._rows: dict[int, tuple[weakref.ref[object], V]] = {}
+        rows: dict[int, _Row] = {}
+
+        def gone(row: Any) -> None:  # a _Row
+            if rows.get(row.number) is row:  # the number may belong to a younger object by now
+                del rows[row.number]
+
+        self._rows, self._gone = rows, gone
 
     def get(self, key: object) -> V | None:
         """The value for exactly this object, or None."""
         row = self._rows.get(id(key))
-        return row[1] if row is not None and row[0]() is key else None
+        return row.value if row is not None and row() is key else None
 
     def set(self, key: object, value: V) -> V:
         """Store and return `value`. `key` must support weak references."""
-        number, rows = id(key), self._rows
-
-        def gone(ref: weakref.ref[object]) -> None:
-            row = rows.get(number)
-            if row is not None and row[0] is ref:  # the number may belong to a younger object by now
-                del rows[number]
-
-        rows[number] = (weakref.ref(key, gone), value)
+        row = _Row(key, self._gone)
+        row.number, row.value = id(key), value
+        self._rows[row.number] = row
         return value
+
+    def drop(self, key: object) -> None:
+        """Forget exactly this object, if it is known."""
+        row = self._rows.get(id(key))
+        if row is not None and row() is key:
+            del self._rows[row.number]
 
     def clear(self) -> None:
         """Forget every key."""

@@ -135,6 +135,11 @@ def lift(code: CodeType) -> CodeIR:
     return _cache.get(code) or _cache.set(code, _lift(code))
 
 
+def unlift(code: CodeType) -> None:
+    """Forget the canonical form of `code`: made again in no time, it is larger than all else that is kept of a small function."""
+    _cache.drop(code)
+
+
 def _operands(code: CodeType) -> Operands:
     slots = slot_names(code)
     if len(set(slots)) != len(slots) and code.co_flags & CO_OPTIMIZED:

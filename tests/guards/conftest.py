@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from types import SimpleNamespace
 
 import pytest
 
+from minidynamo.cache import Validity
 from minidynamo.guards.check_fn import CheckFunctionManager, flat_names
 from minidynamo.sources import FrameValues
 
@@ -29,7 +29,7 @@ def build():
 
     def build(fn, guards, *, options=None, **arguments):
         values = frame_of(fn, **arguments)
-        validity = SimpleNamespace(valid=True)
+        validity = Validity()
         manager = CheckFunctionManager(guards, values, fn.__code__, validity, **(options or {}))
         return manager.compile_check_fn(), values, validity
 

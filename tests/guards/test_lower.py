@@ -12,7 +12,7 @@ from minidynamo import exc
 from minidynamo.guards import program as machine
 from minidynamo.guards.builder import GuardBuilder as B
 from minidynamo.guards.guard import make_guard
-from minidynamo.guards.lower import OPS, OPS_FILE, lower, read_ops
+from minidynamo.guards.lower import OPS, OPS_FILE, lower, read_ops, row_of
 from minidynamo.guards.program import run_program
 from minidynamo.sources import (
     AttrSource,
@@ -235,7 +235,7 @@ def test_what_the_program_lacks_is_the_same_text_and_comes_last(build):
     program = lower(check.rows, check.names)
     assert program.listing().splitlines()[-1] == "CHECK_PY '___holds(___size(x, 0) < 5)'"
     assert program.in_python() == 1
-    assert [check.rows[program.row_of(i)].kind for i in range(len(program.code))] == [
+    assert [check.rows[row_of(program.checks, i)].kind for i in range(len(program.code))] == [
         *["TYPE_MATCH", "TYPE_MATCH"],
         *["LENGTH"],
         "SHAPE_ENV",

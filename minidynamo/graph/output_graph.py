@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.fx
 
+from ..guards.state_reads import put_device
 from ..sources import Source
 from .graph_source import unregister_with
 from .state_keys import Key
@@ -132,6 +133,13 @@ class OutputGraph(torch.fx.Tracer):
             and value.startswith(others)
             for value in values
         )
+
+    def begin_on(self, kind: str, index: int) -> None:
+        """The graph, which leaves another device current, makes `index` current first: a backend may run it several times."""
+        first = next(node for node in self.graph.nodes if node.op != "placeholder")
+        with self.graph.inserting_before(first):
+            node = self.graph.call_function(put_device, (kind, index))
+        self.lines[node] = self.lines[first]
 
     def finish(self, wanted: list[torch.fx.Node], states: tuple[tuple[Key, Any], ...] = ()) -> CapturedGraph:
         """Close the graph: it returns the tuple of `wanted` nodes; inputs that nothing uses are dropped."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from minidynamo.guards.state_reads import OTHER_MODES, default_devices, nesting
+from minidynamo.guards.state_reads import OTHER_MODES, current_device, default_devices, nesting, put_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ PARTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "autocast cache": (torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled),
     "autocast nesting": (nesting, _set_nesting),
     "default device": (default_devices, _leave_devices),
+    "current device": (current_device, put_device),
     "default dtype": (torch.get_default_dtype, torch.set_default_dtype),
     "anomaly mode": (_anomaly, lambda value: torch.set_anomaly_enabled(*value)),
 }

@@ -50,6 +50,31 @@ def current_device(kind: str) -> int:
         return -1
 
 
+def put_device(kind: str, index: int) -> None:
+    """Make the device `index` the current one of its type in this thread; nothing for an index of `current_device` that is none."""
+    if index >= 0 and current_device(kind) != index:
+        torch.get_device_module(kind).set_device(index)
+
+
+torch.fx.node.has_side_effect(put_device)
+
+
+def accelerator() -> str | None:
+    """The type of the process's accelerator."""
+    found = torch.accelerator.current_accelerator()
+    return None if found is None else found.type
+
+
+def device_count(kind: str) -> int:
+    """How many devices of a type there are."""
+    return int(torch.get_device_module(kind).device_count())
+
+
+def is_available(kind: str) -> bool:
+    """Whether there is a device of a type."""
+    return bool(torch.get_device_module(kind).is_available())
+
+
 #: name in the guard's text -> the question; arguments and answers are constants
 STATE_READS: dict[str, Callable[..., Any]] = {
     "autocast": torch.is_autocast_enabled,
@@ -57,6 +82,9 @@ STATE_READS: dict[str, Callable[..., Any]] = {
     "autocast cache": torch.is_autocast_cache_enabled,
     "autocast nesting": nesting,
     "current device": current_device,
+    "accelerator": accelerator,
+    "device count": device_count,
+    "device available": is_available,
     "anomaly mode": torch.is_anomaly_enabled,
     "anomaly check of nan": torch.is_anomaly_check_nan_enabled,
     "default device": default_devices,

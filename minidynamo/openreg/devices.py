@@ -60,11 +60,11 @@ class device:
         self.prev_idx = -1
 
     def __enter__(self) -> device:
-        self.prev_idx = _C._exchangeDevice(self.idx)
+        self.prev_idx = _exchange_device(self.idx)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _C._exchangeDevice(self.prev_idx)
+        _maybe_exchange_device(self.prev_idx)
 
 
 class device_of(device):

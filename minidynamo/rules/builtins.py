@@ -24,6 +24,7 @@ from ..variables.classes import ClassVariable, UnionVariable, class_of
 from ..variables.constant import BINARY, COMPARE, CONSTANT_TYPES, INPLACE, UNARY, ConstantVariable
 from ..variables.functions import BuiltinVariable
 from ..variables.module_objects import MARKS, is_marked
+from ..variables.modules import PythonModuleVariable
 from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable, TupleVariable
 from ..variables.tensor import TensorVariable
 from ..variables.user_objects import HEAP_TYPE, UserObject
@@ -306,6 +307,8 @@ def lacks(tx: Tracing, owner: VariableTracker, name: str) -> bool:
         return False
     if isinstance(owner, TensorVariable):
         return not tx.tensor_has(owner, name)
+    if type(owner) is PythonModuleVariable:
+        return owner.lacks(tx, name)
     if owner.python_type() not in CONSTANT_TYPES | {tuple, list, dict}:
         tx.unsupported(OPAQUE_VALUE, operation=f"test for attribute {name}", type=owner.type_name())
     return True

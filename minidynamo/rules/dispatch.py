@@ -22,6 +22,7 @@ from . import (  # noqa: F401 - iteration, nn_modules fill RULES
     collections_,
     control,
     copying,
+    devices,
     facts,
     getters,
     grad_mode,

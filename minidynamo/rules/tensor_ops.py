@@ -10,8 +10,7 @@ import torch
 
 from ..graph import current_device, meta
 from ..graph.meta import SymbolicMeta, TensorMeta
-from ..guards.builder import GuardBuilder
-from ..guards.guard import make_guard
+from ..graph.state_keys import Key
 from ..reasons import (
     CALL_ARGUMENTS,
     GLOBAL_STATE_CALL,
@@ -22,7 +21,6 @@ from ..reasons import (
     UNSUPPORTED_CALL,
     Reason,
 )
-from ..sources import StateSource
 from ..variables.base import Provenance, Tracing, VariableTracker
 from ..variables.constant import BINARY, COMPARE, CONSTANT_TYPES, INPLACE, UNARY, ConstantVariable
 from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVariable, TupleVariable
@@ -30,6 +28,7 @@ from ..variables.structseq import StructSequenceVariable
 from ..variables.tensor import TensorVariable
 from . import torch_functions
 from .torch_functions import Argument, TorchKind
+from .torch_state import guard_read
 
 _PLAIN = TorchKind(in_graph=True)
 _SETITEM = TorchKind(in_graph=True, mutates=True, writes=((Argument(0, "self"), None),))
@@ -103,6 +102,11 @@ def tensor_op(
     nodes = set(_nodes(kind.written(*proxies)))
     written = [t for t in _tensors(operands) if t.as_proxy().node in nodes]
     draws = kind.draws(*proxies)
+    if torch.accelerator.current_accelerator() is not None:
+        # A backend may run the operator when another device is current.
+        proxies = current_device.resolved(proxies, set())
+        if torch_functions.is_custom(target) and tx.trace.devices_left():
+            tx.unsupported(GLOBAL_STATE_CALL, name=name)
     if not _holds_tensor(result) and not written and not draws:
         if result is None and target is not getattr:  # it is called for what it does, and that is not known
             tx.unsupported(UNSUPPORTED_CALL, name=name)
@@ -165,9 +169,12 @@ def _infer(
     except meta.Unknown as unknown:
         tx.unsupported(OPERATOR_UNKNOWN, name=name, error=str(unknown))
     if on_accelerator:
-        kinds |= current_device.unnamed(target, (args, kwargs), result)
+        unnamed = current_device.unnamed(target, (args, kwargs), result)
+        if any(Key("current device", kind) in tx.trace.states for kind in unnamed):
+            tx.unsupported(GLOBAL_STATE_CALL, name=name)  # a backend may run it when the first one is current
+        kinds |= unnamed
     for kind in sorted(kinds):
-        tx.install(make_guard(StateSource(), GuardBuilder.STATE_READ, "current device", (kind,)))
+        guard_read(tx, "current device", (kind,))
     return result
 
 

@@ -586,6 +586,14 @@ def custom_overload(fn: Any) -> Any:
     return getattr(fn, "_opoverload", fn) if type(fn).__name__ == "CustomOpDef" else fn
 
 
+def is_custom(fn: Any) -> bool:
+    """Whether it is an operator of somebody else's, of which only the schema is known."""
+    overload = custom_overload(fn)
+    return isinstance(overload, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)) and not str(
+        overload
+    ).startswith(("aten.", "prims."))
+
+
 def graph_target(fn: Callable[..., Any]) -> tuple[str, Any]:
     """How a callable that is `in_graph` is written in the graph: ("call_method", name) or ("call_function",
     callable).

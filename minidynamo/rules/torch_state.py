@@ -40,13 +40,13 @@ RECORDED: tuple[Callable[..., Any], ...] = (
     torch._C._is_autocast_available,
     torch._C._get_privateuse1_backend_name,
 )
+# What other rules ask.
+ELSEWHERE = (
+    *("autocast nesting", "default device", "registrations with abstract classes"),
+    *("accelerator", "current device", "device count", "device available"),
+)
 # What it does not record: the name of the question in STATE_READS.
-NAMES = {
-    fn: name
-    for name, fn in STATE_READS.items()
-    if name
-    not in ("autocast nesting", "current device", "default device", "registrations with abstract classes")
-}
+NAMES = {fn: name for name, fn in STATE_READS.items() if name not in ELSEWHERE}
 
 
 def constants(
@@ -63,7 +63,7 @@ def ask(tx: Tracing, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """The real answer; the program's own error is left to plain Python."""
     try:
         return fn(*args)
-    except (TypeError, RuntimeError, ValueError) as error:
+    except (AssertionError, TypeError, RuntimeError, ValueError) as error:
         tx.fails(getattr(fn, "__name__", "torch"), error)
 
 
@@ -90,6 +90,7 @@ ABOUT: dict[str, Callable[..., Key]] = {
     "autocast cache": lambda: AUTOCAST_CACHE,
     "autocast nesting": lambda: AUTOCAST_NESTING,
     "default device": lambda: DEFAULT_DEVICE,
+    "current device": lambda kind: Key("current device", kind),
     "anomaly mode": lambda: ANOMALY,
     "anomaly check of nan": lambda: ANOMALY,
 }

@@ -20,6 +20,7 @@ from ..reasons import (
     CONTEXT_STATE,
     EXCEPTION,
     GENERATOR_LIVE,
+    GLOBAL_STATE_CALL,
     INLINE_BREAK,
     OPERATOR_FAILS,
     SKIP_FIRST,
@@ -31,6 +32,7 @@ from ..reasons import (
     TRY_REGION,
     why,
 )
+from ..rules.devices import know_accelerator
 from ..sources import AttrSource, ClosureSource, FrameValues, LocalSource
 from ..variables.base import VariableTracker
 from ..variables.constant import ConstantVariable
@@ -382,6 +384,7 @@ def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Dec
     active = state.refuses()
     if active is not None:
         raise SkipFrame(why(SKIP_STATE, what=active), mark=False)
+    know_accelerator()
     plan = Plan(config.max_restarts, dict(breaks))
     ir = lift(code)
     refuse(code, ir)
@@ -433,6 +436,10 @@ def attempt(trace: Trace) -> Capture:
     ):
         where = tx.where_of(trace.first_covered)
         plan.decide(trace.first_covered, Decision(why(TRY_REGION), where, plain=True))
+    if trace.sets_device is not None and (trace.graph.mutates or trace.graph.draws_random):
+        # A frame that cannot be run again would not know where an exception found the device.
+        reason = why(GLOBAL_STATE_CALL, name="setting the current device")
+        plan.decide(trace.sets_device, Decision(reason, tx.where_of(trace.sets_device)))
     own = tuple(CellVariable(cell) for cell in tx.cells.values() if not isinstance(cell, OutsideCell))
     reached = Reached()
     reached.add(v for effect in trace.effects for v in effect.operands)
@@ -450,6 +457,8 @@ def attempt(trace: Trace) -> Capture:
     trace.guard_mutated()
     trace.guard_changed()
     trace.guard_identities()
+    for kind, index in trace.devices_left():
+        trace.graph.begin_on(kind, index)
     graph = trace.graph.finish(reached.nodes(), trace.final_states()) if trace.graph.ops else None
     return Capture(
         graph,

@@ -61,6 +61,7 @@ class Trace:
             None  # where the root frame was at the first operator in a try or with block
         )
         self.step_limit: int = config.max_trace_steps
+        self.sets_device: int | None = None  # where the root frame changed the current device, to stay so
         self.mutated: dict[Source, None] = {}
         self.lazy: list[LazyVariable] = []
         self.effects: list[Effect] = []
@@ -98,6 +99,11 @@ class Trace:
     def final_states(self) -> tuple[tuple[Key, Any], ...]:
         """What was changed, with what it is now."""
         return tuple((key, key.get()) for key in self.states)
+
+    def devices_left(self) -> list[tuple[str, int]]:
+        """Types whose current device is another one at the end, with the index from before."""
+        devices = [(key, before) for key, before in self.states.items() if key.name == "current device"]
+        return [(key.device or "", before) for key, before in devices if key.get() != before]
 
     def restore_states(self) -> None:
         """Put back what was before the trace."""

@@ -13,7 +13,7 @@ from ..graph.context_calls import enter_device, enter_inference_mode, enter_reco
 from ..graph.output_graph import OutputGraph
 from ..graph.state_keys import DEFAULT_DEVICE, GRAD_MODE, Key
 from ..guards.builder import GuardBuilder
-from ..guards.state_reads import is_one_device
+from ..guards.state_reads import current_device, is_one_device
 from ..pycode import expr as E
 from ..reasons import CONTEXT_STATE
 from ..sources import AttrSource, Source
@@ -156,10 +156,8 @@ class DeviceContextVariable(ContextVariable):
         return self.ROW
 
     def enter(self, tx: Tracing) -> VariableTracker:
-        if not is_one_device(self.device):
-            tx.unsupported(
-                CONTEXT_STATE, name="device", what=f"is {self.device}, whichever is the current one"
-            )
+        if not is_one_device(self.device) and current_device(self.device.type) < 0:
+            tx.unsupported(CONTEXT_STATE, name="device", what=f"is {self.device}, of which there is none")
         super().enter(tx)
         return ConstantVariable(self.device)
 

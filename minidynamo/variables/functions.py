@@ -5,6 +5,8 @@ from __future__ import annotations
 import types
 from typing import Any, NoReturn
 
+import torch
+
 from ..cache import OptimizedFunction
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
@@ -368,12 +370,16 @@ def wrap_function(tx: Tracing, value: types.FunctionType, source: Source) -> Var
     return made
 
 
+#: what functions that were made with pybind11 are bound to
+PYBIND_RECORD = type(torch._C._accelerator_getAccelerator.__self__)
+
+
 @wraps(types.BuiltinFunctionType)
 def wrap_builtin(tx: Tracing, value: types.BuiltinFunctionType, source: Source) -> VariableTracker:
     """A function of an extension module; a builtin method bound to a user's object is opaque."""
     if tx.torch_kind(value) is not None:
         made: VariableTracker = TorchFunctionVariable(value, source)
-    elif value.__self__ is None or type(value.__self__) is types.ModuleType:
+    elif value.__self__ is None or type(value.__self__) in (types.ModuleType, PYBIND_RECORD):
         made = BuiltinVariable(value, source)
     elif value is object.__new__ or value is BaseException.__new__:
         made = BuiltinVariable(value, source)

@@ -51,6 +51,19 @@ class PythonModuleVariable(VariableTracker):
             OPERATOR_FAILS, name=f"attribute {name} of module {self.module.__name__}", error="AttributeError"
         )
 
+    def lacks(self, tx: Tracing, name: str) -> bool:
+        """Whether reading the attribute raises AttributeError, guarded. Breaks the graph where the module's `__getattr__` decides."""
+        members, names = self.module.__dict__, AttrSource(self.source, "__dict__")
+        if tx.written_global(members, name) is not None:
+            return False
+        tx.install(make_guard(names, GuardBuilder.DICT_CONTAINS, name))
+        if name in members:
+            return False
+        if "__getattr__" in members:
+            self._opaque(tx, f"test for attribute {name}")
+        tx.install(make_guard(names, GuardBuilder.DICT_CONTAINS, "__getattr__"))
+        return True
+
     def reconstruct(self, emit: Emitting) -> E.Expr:
         return emit.load(self.source)
 

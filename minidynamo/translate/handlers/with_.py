@@ -8,6 +8,7 @@ import torch
 
 from ...pycode.instruction import Instruction
 from ...reasons import OPAQUE_VALUE
+from ...rules.devices import BLOCKS
 from ...variables.base import Tracing, VariableTracker
 from ...variables.constant import ConstantVariable
 from ...variables.contexts import ContextVariable, DeviceContextVariable
@@ -33,7 +34,7 @@ def special(tx: Tracing, manager: VariableTracker, name: str) -> VariableTracker
 def is_restoring(leave: VariableTracker) -> bool:
     """Is it a method of torch that restores state, whatever exception it gets?"""
     fn = leave.fn if isinstance(leave, UserMethodVariable) else None
-    return isinstance(fn, UserFunctionVariable) and fn.fn in RESTORING
+    return isinstance(fn, UserFunctionVariable) and (fn.fn in RESTORING or fn.code() in BLOCKS)
 
 
 RESTORING = (torch.autocast.__exit__, torch.autograd.set_detect_anomaly.__exit__)

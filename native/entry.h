@@ -70,6 +70,7 @@ struct MdEntry {
     char rerunnable;
 };
 
+extern PyTypeObject MdKeyed_Type;
 extern PyTypeObject MdValidity_Type;
 extern PyTypeObject MdKey_Type;
 extern PyTypeObject MdHandle_Type;

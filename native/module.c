@@ -101,6 +101,7 @@ static int add_types(PyObject *module)
         {"OptimizedCallable", &MdOptimizedCallable_Type},
         {"ResumeFunction", &MdResume_Type},
         {"EntryHandle", &MdHandle_Type},
+        {"Keyed", &MdKeyed_Type},
         {"Validity", &MdValidity_Type},
         {"CacheEntry", &MdEntry_Type},
         {NULL, &MdTail_Type},

@@ -26,6 +26,7 @@ from minidynamo.sources import (
     AttrSource,
     BuiltinSource,
     ChainedSource,
+    DictItemSource,
     FrameValues,
     FunctionPartSource,
     GlobalsSource,
@@ -47,6 +48,7 @@ from minidynamo.static_access import (
     type_name,
 )
 
+KEYED = (ItemSource, DictItemSource)  # steps that look a key up
 READ_ERRORS = (LookupError, AttributeError, TypeError, ValueError)
 _C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
 _SINGLETONS = (
@@ -82,12 +84,15 @@ class GuardBuilder:
         self.frame = frame
         self.out = out
         self._safe: set[Source] = set()
+        self._types: dict[Source, type] = {}  # exact types that are guarded
         self._values: dict[Source, Any] = {}
 
     # ------------------------------------------------------------------------------------------- mechanics
 
     def get(self, source: Source, guard: Guard) -> Any:
         """The value now. Raises InternalError naming the path when it cannot be read."""
+        if source in self._values:
+            return self._values[source]
         try:
             return self._read(source)
         except READ_ERRORS as error:
@@ -97,13 +102,15 @@ class GuardBuilder:
 
     def _read(self, source: Source) -> Any:
         """`source.read`, each step taken once."""
-        if source in self._values:
-            return self._values[source]
+        values = self._values
+        if source in values:
+            return values[source]
         if isinstance(source, ChainedSource):
-            value = source.step(self._read(source.base))
+            base = source.base
+            value = source.step(values[base] if base in values else self._read(base))
         else:
             value = source.read(self.frame)
-        self._values[source] = value
+        values[source] = value
         return value
 
     def error(self, guard: Guard, why: str) -> exc.InternalError:
@@ -115,9 +122,11 @@ class GuardBuilder:
         if kind == "DICT_NOT_CONTAINS" and path == GlobalsSource() and type(literals[0]) is str:
             kind = "GLOBAL_ABSENT"  # one fact has one row
         row = GuardRow(kind, path, literals)
-        for source in row.paths():
-            self._make_safe(guard, source)
-        if KINDS[kind].needs_type:
+        facts = KINDS[kind]
+        for source in row.paths() if facts.relates else (path,):
+            if source not in self._safe:
+                self._make_safe(guard, source)
+        if facts.needs_type and path not in self._types:
             self._type(guard, path)
         if row not in self.out.rows:
             self.out.rows[row] = guard
@@ -129,16 +138,16 @@ class GuardBuilder:
         return id(obj)
 
     def _type(self, guard: Guard, path: Source) -> type:
-        cls = type(self.get(path, guard))
-        self.emit(guard, "TYPE_MATCH", path, self.watch(cls), expected=f"type {type_name(cls)}")
+        cls = self._types.get(path)
+        if cls is None:
+            cls = self._types[path] = type(self.get(path, guard))
+            self.emit(guard, "TYPE_MATCH", path, self.watch(cls), expected=f"type {type_name(cls)}")
         return cls
 
     def _make_safe(self, guard: Guard, source: Source) -> None:
-        if source in self._safe:
-            return
         self._safe.add(source)
         parent = source.parent()
-        if parent is not None:
+        if parent is not None and parent not in self._safe:
             self._make_safe(guard, parent)
         if isinstance(source, BuiltinSource):
             self.emit(guard, "GLOBAL_ABSENT", GlobalsSource(), source.builtin_name, expected="no such global")
@@ -147,11 +156,13 @@ class GuardBuilder:
             why = _plain_step_runs_code(source, self._type(guard, base))
             if why is not None:
                 raise self.error(guard, f"reading {source.describe()} would run user code: {why}")
-        key = getattr(source, "key", None)
-        self._check_key(guard, key)
+        if isinstance(source, KEYED):
+            self._check_key(guard, source.key)
 
     def _check_key(self, guard: Guard, key: object) -> None:
         """A key whose hash is Python code of the user cannot be looked up by a guard."""
+        if type(key) is str:
+            return
         if type(key) is tuple:
             for part in key:
                 self._check_key(guard, part)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
+from minidynamo.cache import Keyed
 from minidynamo.guards.rows import KINDS
 from minidynamo.sources import GuardSource, Source
 
-# Rank of builder methods whose rows have another kind's name.
-_METHOD_COST = {
+# Rank of builder methods; of some the rows have another kind's name.
+_COSTS = {name: kind.cost for name, kind in KINDS.items()} | {
     "LIST_LENGTH": 3,
     "TUPLE_LENGTH": 3,
     "DICT_LENGTH": 3,
@@ -36,39 +36,62 @@ class ById:
         return isinstance(other, ById) and other.value is self.value
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """`create_fn` is a GuardBuilder method; `args` its parameters; `user` the (filename, line) that made it
-    necessary.
+class Guard(Keyed):
+    """`create_fn` is a GuardBuilder method on the place `origin`; `args` its parameters; `user` the (filename, line) that made it
+    necessary; `nn_module` marks one that `config.guard_nn_modules = False` drops.
 
     Equal guards made at different lines are one guard; the first line is told.
     """
 
-    name: str = field(compare=False)  # follows from the origin
-    source: GuardSource = field(hash=False)
-    create_fn: Callable[[Any, Guard], None]
-    origin: Source
-    user: tuple[str, int] | None = field(default=None, compare=False)
-    args: tuple[Any, ...] = ()
+    __slots__ = ("args", "create_fn", "nn_module", "origin", "user")
+    _compared = ("create_fn", "origin", "args", "nn_module")
+
+    def __init__(
+        self,
+        create_fn: Callable[[Any, Guard], None],
+        origin: Source,
+        user: tuple[str, int] | None = None,
+        args: tuple[Any, ...] = (),
+        nn_module: bool = False,
+    ) -> None:
+        self.create_fn = create_fn
+        self.origin = origin
+        self.user = user
+        self.args = args
+        self.nn_module = nn_module
+
+    @property
+    def name(self) -> str:
+        """The guard text of the place."""
+        return self.origin.name()
+
+    @property
+    def source(self) -> GuardSource:
+        """Which scope the place is in."""
+        scope = self.origin.guard_source()
+        return scope.nn_module() if self.nn_module else scope
 
     def create(self, local_builder: Any, global_builder: Any) -> None:
         """Adds this guard's rows through the builder of its scope."""
-        self.create_fn(local_builder if self.source.is_local() else global_builder, self)
+        self.create_fn(
+            local_builder if self.origin.guard_source() is GuardSource.LOCAL else global_builder, self
+        )
 
     def needed_by(self, user: tuple[str, int]) -> Guard:
         """The same guard, made necessary by that line unless a line is known."""
-        if self.user is not None:
-            return self
-        return Guard(self.name, self.source, self.create_fn, self.origin, user, self.args)
+        if self.user is None:
+            self.user = user
+        return self
 
     def is_nn_module(self) -> bool:
-        return self.source.is_nn_module()
+        return self.nn_module and self.source.is_nn_module()
 
     def sort_key(self) -> tuple[int, int]:
         """Cheap and likely-to-fail kinds first, then short paths; a stable sort keeps the tracing order."""
-        method = self.create_fn.__name__
-        cost = KINDS[method].cost if method in KINDS else _METHOD_COST.get(method, _DEFAULT_COST)
-        return cost, self.origin.depth()
+        return _COSTS.get(self.create_fn.__name__, _DEFAULT_COST), self.origin.depth()
+
+    def __repr__(self) -> str:
+        return f"<Guard {self.create_fn.__name__} on {self.name}>"
 
 
 def make_guard(
@@ -79,5 +102,4 @@ def make_guard(
     nn_module: bool = False,
 ) -> Guard:
     """A guard on `source`; `nn_module=True` marks one that `config.guard_nn_modules = False` drops."""
-    scope = source.guard_source()
-    return Guard(source.name(), scope.nn_module() if nn_module else scope, create_fn, source, user, args)
+    return Guard(create_fn, source, user, args, nn_module)

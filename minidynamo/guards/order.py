@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
 from collections.abc import Iterable
 
 from minidynamo.guards.rows import KINDS, GuardRow
@@ -11,22 +10,23 @@ from minidynamo.sources import Source
 
 
 class _Paths:
-    """Numbers for paths, each hashed once; `prefixes[n]` are the numbers of its proper prefixes."""
+    """Numbers for paths, each hashed once: the depth of each, the number of its parent, and the rows on it alone."""
 
     def __init__(self) -> None:
         self._numbers: dict[Source, int] = {}
-        self.prefixes: list[tuple[int, ...]] = []
+        self.parents: list[int] = []  # -1 for a root
+        self.depths: list[int] = []
 
     def number(self, path: Source) -> int:
         known = self._numbers.get(path)
         if known is None:
             parent = path.parent()
-            above: tuple[int, ...] = ()
-            if parent is not None:
-                base = self.number(parent)
-                above = (*self.prefixes[base], base)
-            known = self._numbers[path] = len(self.prefixes)
-            self.prefixes.append(above)
+            above = -1 if parent is None else self._numbers.get(parent, -1)
+            if parent is not None and above < 0:
+                above = self.number(parent)
+            known = self._numbers[path] = len(self.parents)
+            self.parents.append(above)
+            self.depths.append(0 if above < 0 else self.depths[above] + 1)
         return known
 
 
@@ -38,25 +38,33 @@ def order(rows: Iterable[GuardRow]) -> list[GuardRow]:
     """
     rows = list(rows)
     paths = _Paths()
-    own = [[paths.number(path) for path in row.paths()] for row in rows]
-    unplaced: dict[int, int] = defaultdict(int)  # path -> rows on it alone that are not placed yet
+    own = [
+        [paths.number(path) for path in (row.paths() if KINDS[row.kind].relates else (row.path,))]
+        for row in rows
+    ]
+    unplaced = [0] * len(paths.parents)  # path -> rows on it alone that are not placed yet
     for numbers in own:
         if len(numbers) == 1:
             unplaced[numbers[0]] += 1
-    waiting: dict[int, list[int]] = defaultdict(list)  # path -> rows that wait for it
-    blockers: list[int] = []
+    # Path -> the next prefix that has rows, -1 for none. Its rows follow those of the prefixes above it, so to wait for them is
+    # to wait for all. (A parent has a smaller number.)
+    above = [-1] * len(unplaced)
+    for number, parent in enumerate(paths.parents):
+        above[number] = parent if parent < 0 or unplaced[parent] else above[parent]
+    waiting: list[list[int]] = [[] for _ in unplaced]  # path -> rows that wait for it
+    blockers = [0] * len(rows)
+    ranks = [
+        (KINDS[row.kind].cost, paths.depths[numbers[0]], i) for i, (row, numbers) in enumerate(zip(rows, own))
+    ]
     ready: list[tuple[int, int, int]] = []
-
-    def push(row: int) -> None:
-        heapq.heappush(ready, (KINDS[rows[row].kind].cost, len(paths.prefixes[own[row][0]]), row))
-
     for row, numbers in enumerate(own):
-        above = {prefix for number in numbers for prefix in paths.prefixes[number] if unplaced.get(prefix)}
-        blockers.append(len(above))
-        for prefix in above:
-            waiting[prefix].append(row)
-        if not above:
-            push(row)
+        for prefix in {above[number] for number in numbers}:
+            if prefix >= 0:
+                blockers[row] += 1
+                waiting[prefix].append(row)
+        if not blockers[row]:
+            ready.append(ranks[row])
+    heapq.heapify(ready)
     placed: list[GuardRow] = []
     while ready:
         row = heapq.heappop(ready)[2]
@@ -65,9 +73,9 @@ def order(rows: Iterable[GuardRow]) -> list[GuardRow]:
             continue
         path = own[row][0]
         unplaced[path] -= 1
-        if unplaced[path] == 0:
+        if not unplaced[path]:
             for blocked in waiting[path]:
                 blockers[blocked] -= 1
-                if blockers[blocked] == 0:
-                    push(blocked)
+                if not blockers[blocked]:
+                    heapq.heappush(ready, ranks[blocked])
     return placed

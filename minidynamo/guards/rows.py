@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from minidynamo.cache import Keyed
 from minidynamo.literals import literal
 from minidynamo.sources import GlobalsSource, Source, StateSource
 
@@ -52,6 +53,10 @@ class Kind:
     cost: int
     doc: str
     needs_type: bool = False
+    relates: bool = field(init=False)  # some literals are paths
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "relates", self.holes.count(LITERAL) < len(self.holes))
 
 
 def _kind(template: str, cost: int, doc: str, *, holes: str = "", needs_type: bool = False) -> Kind:
@@ -126,33 +131,44 @@ KINDS: dict[str, Kind] = {
 PATHS = (Source, Sources, Relation)  # literals that print by their name()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GuardRow:
+class GuardRow(Keyed):
     """One fact that must hold: `kind` of KINDS, the path of the value, the literals: constants, Refs,
     other Sources, Relations. Kinds without `{path}` in their template derive the path (see `derived_path`).
 
     Two rows are equal when kind and path are equal and the literals are the same constants, bit for bit.
     """
 
-    kind: str
-    path: Source
-    literals: tuple[Any, ...] = ()
-    _key: tuple[Any, ...] = field(init=False, repr=False)
-    _hash: int = field(init=False, repr=False)
+    __slots__ = ("kind", "literals", "path")
+    _compared = ("kind", "path")
+    __hash__ = Keyed.__hash__
 
-    def __post_init__(self) -> None:
-        literals = tuple(x if isinstance(x, PATHS) else literal(x) for x in self.literals)
-        object.__setattr__(self, "_key", (self.kind, self.path, literals))
-        object.__setattr__(self, "_hash", hash(self._key))
+    def __init__(self, kind: str, path: Source, literals: tuple[Any, ...] = ()) -> None:
+        self.kind = kind
+        self.path = path
+        self.literals = literals
 
     def __eq__(self, other: object) -> bool:
-        return self._key == other._key if isinstance(other, GuardRow) else NotImplemented
+        if type(other) is not GuardRow:
+            return NotImplemented
+        return self.kind == other.kind and self.path == other.path and self._texts() == other._texts()
 
-    def __hash__(self) -> int:
-        return self._hash
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def _texts(self) -> list[Any]:
+        """The literals as they are compared: constants by their text, which shows every bit."""
+        texts: list[Any] | None = self._memo
+        if texts is None:
+            texts = self._memo = [x if isinstance(x, PATHS) else literal(x) for x in self.literals]
+        return texts
+
+    def __repr__(self) -> str:
+        return f"GuardRow({self.kind!r}, {self.path!r}, {self.literals!r})"
 
     def paths(self) -> tuple[Source, ...]:
         """The guarded path and every other path that the text reads, each once."""
+        if not KINDS[self.kind].relates:
+            return (self.path,)
         found = [self.path]
         for item in self.literals:
             if isinstance(item, Source):

@@ -15,9 +15,12 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 from types import CellType, CodeType
-from typing import Any
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from minidynamo import exc
+from minidynamo.cache import Keyed
+
+T = TypeVar("T")
 
 
 class GuardSource(enum.Enum):
@@ -82,37 +85,22 @@ def check_local_name(name: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Source:
+@dataclass_transform(eq_default=False)
+def source(cls: type[T]) -> type[T]:
+    """Decorator of the classes of sources: a dataclass with slots, whose compared fields `Keyed` hashes and compares."""
+    made = dataclass(slots=True, eq=False)(cls)
+    made._compared = tuple(f.name for f in dataclasses.fields(made) if f.compare)  # type: ignore[attr-defined]
+    return made
+
+
+@source
+class Source(Keyed):
     """Base of all sources. Equal sources read the same place of the same frame.
 
-    A source is hashed, compared and spelled many times in a compilation: all three are worked out once.
+    A source never changes. It is hashed, compared and spelled many times in a compilation: all three are worked out once.
     """
 
-    _key: tuple[Any, ...] | None = field(default=None, init=False, repr=False)
-    _hash: int | None = field(default=None, init=False, repr=False)
-    _name: str | None = field(default=None, init=False, repr=False)
-
-    def _identity(self) -> tuple[Any, ...]:
-        key = self._key
-        if key is None:
-            key = (type(self), *[getattr(self, name) for name in _compared(type(self))])
-            object.__setattr__(self, "_key", key)
-        return key
-
-    def __hash__(self) -> int:
-        found = self._hash
-        if found is None:
-            found = hash(self._identity())
-            object.__setattr__(self, "_hash", found)
-        return found
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if type(self) is not type(other):
-            return NotImplemented
-        return hash(self) == hash(other) and self._identity() == other._identity()  # type: ignore[attr-defined]
+    _compared: ClassVar[tuple[str, ...]]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Without what was worked out: a hash belongs to one process, and torch's caches on disk are keyed by pickles."""
@@ -120,10 +108,9 @@ class Source:
 
     def name(self) -> str:
         """The guard text that evaluates to the value."""
-        text = self._name
+        text: str | None = self._memo
         if text is None:
-            text = self.spell()
-            object.__setattr__(self, "_name", text)
+            text = self._memo = self.spell()
         return text
 
     def spell(self) -> str:
@@ -163,10 +150,7 @@ class Source:
 
     def depth(self) -> int:
         """Number of steps from the root; 0 for a root."""
-        steps, source = 0, self.parent()
-        while source is not None:
-            steps, source = steps + 1, source.parent()
-        return steps
+        return 0
 
     def prefixes(self) -> list[Source]:
         """The proper prefixes of the path, root first."""
@@ -178,21 +162,12 @@ class Source:
         return out[::-1]
 
 
-_fields: dict[type[Source], tuple[str, ...]] = {}
-
-
-def _compared(cls: type[Source]) -> tuple[str, ...]:
-    """The fields that make sources of one class differ."""
-    if cls not in _fields:
-        _fields[cls] = tuple(f.name for f in dataclasses.fields(cls) if f.init and f.compare)
-    return _fields[cls]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class ChainedSource(Source):
     """One step from a base."""
 
     base: Source
+    _place: tuple[int, GuardSource] | None = field(default=None, init=False, repr=False, compare=False)
 
     def parent(self) -> Source | None:
         return self.base
@@ -205,7 +180,16 @@ class ChainedSource(Source):
         return self.step(self.base.read(frame))
 
     def guard_source(self) -> GuardSource:
-        root: Source = self.base
-        while isinstance(root, ChainedSource):
-            root = root.base
-        return root.guard_source()
+        return self.place()[1]
+
+    def depth(self) -> int:
+        return self.place()[0]
+
+    def place(self) -> tuple[int, GuardSource]:
+        """Depth and scope, worked out once."""
+        found = self._place
+        if found is None:
+            base = self.base
+            depth, scope = base.place() if isinstance(base, ChainedSource) else (0, base.guard_source())
+            found = self._place = (depth + 1, scope)
+        return found

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 from minidynamo.pycode import expr
-from minidynamo.sources.base import ChainedSource, Source
+from minidynamo.sources.base import ChainedSource, Source, source
 from minidynamo.static_access import type_name
 
 
@@ -19,7 +18,7 @@ def function(value: Any) -> types.FunctionType:
     return value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class FunctionPartSource(ChainedSource):
     """Base of the parts of a Python function: plain steps, safe once the base is known to be one."""
 
@@ -27,7 +26,7 @@ class FunctionPartSource(ChainedSource):
         return self.base
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class CodeSource(FunctionPartSource):
     """A function's `__code__`."""
 
@@ -44,7 +43,7 @@ class CodeSource(FunctionPartSource):
         return f"code of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class DefaultSource(FunctionPartSource):
     """One positional default of a function: `f.__defaults__[index]`."""
 
@@ -64,7 +63,7 @@ class DefaultSource(FunctionPartSource):
         return f"default {self.index} of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class KwDefaultSource(FunctionPartSource):
     """One keyword-only default of a function: `f.__kwdefaults__['k']`."""
 
@@ -84,7 +83,7 @@ class KwDefaultSource(FunctionPartSource):
         return f"default {self.parameter} of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class CellSource(FunctionPartSource):
     """The contents of one closure cell of a function: `f.__closure__[index].cell_contents`."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType
 from typing import Any
 
 from minidynamo import exc
 from minidynamo.literals import literal
 from minidynamo.pycode import expr
-from minidynamo.sources.base import FrameValues, GuardSource, Source, check_local_name
+from minidynamo.sources.base import FrameValues, GuardSource, Source, check_local_name, source
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class LocalSource(Source):
     """An argument of the frame."""
 
@@ -40,7 +40,7 @@ class LocalSource(Source):
         return self.local
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class GlobalSource(Source):
     """A name in the frame's globals (not one that falls through to the builtins)."""
 
@@ -65,7 +65,7 @@ class GlobalSource(Source):
         return self.global_name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class GlobalsSource(Source):
     """The frame's globals dictionary itself; the path of GLOBAL_ABSENT."""
 
@@ -85,7 +85,7 @@ class GlobalsSource(Source):
         return "globals of the function"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class BuiltinSource(Source):
     """A name that is absent in the frame's globals and found in its builtins; goes with a GLOBAL_ABSENT
     guard.
@@ -109,7 +109,7 @@ class BuiltinSource(Source):
         return f"builtin {self.builtin_name}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class ModulesSource(Source):
     """`sys.modules`, the dictionary that import statements look into."""
 
@@ -129,7 +129,7 @@ class ModulesSource(Source):
         return "sys.modules"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class ClosureSource(Source):
     """A free variable of the frame. `index` is its position in co_freevars; the name is for people only."""
 
@@ -158,7 +158,7 @@ class ClosureSource(Source):
         return f"closure variable {self.var or self.index}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class ConstantSource(Source):
     """A value known while tracing: its text is its literal. It needs no guard."""
 
@@ -180,7 +180,7 @@ class ConstantSource(Source):
         return f"constant {literal(self.value)}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class StateSource(Source):
     """The state of torch in this process and thread (grad mode, ...); the path of GLOBAL_STATE."""
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import types
 import weakref
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType
 from typing import Any
 
 from minidynamo import exc, static_access
 from minidynamo.literals import Ref, literal
 from minidynamo.pycode import expr
-from minidynamo.sources.base import ChainedSource, Source
+from minidynamo.sources.base import ChainedSource, Source, source
 from minidynamo.sources.roots import LocalSource
 
 # Attributes that the type of their owner keeps itself; their plain spelling is readable and runs C code only.
@@ -25,7 +25,7 @@ PLAIN_MEMBERS = frozenset(
 RAW_MEMBERS = frozenset({"__func__", "fget", "fset", "fdel"})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class AttrSource(ChainedSource):
     """An attribute, read statically: `___attr(x, 'k')`, or `x.k` for the structural ones in PLAIN_MEMBERS.
 
@@ -63,7 +63,7 @@ class AttrSource(ChainedSource):
         return f"{self.base.owner()}.{self.member}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class ItemSource(ChainedSource):
     """`x[key]` on a builtin container whose `__getitem__` is C code (see `item_source`). `key` is a literal
     or a Ref.
@@ -92,7 +92,7 @@ class ItemSource(ChainedSource):
         return f"{self.base.owner()}[{literal(self.key)}]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class DictItemSource(ChainedSource):
     """An item of a dict subclass, overrides and `__missing__` bypassed: `___dict_item(d, key)`."""
 
@@ -111,7 +111,7 @@ class DictItemSource(ChainedSource):
         return f"{self.base.owner()}[{literal(self.key)}]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class DictKeySource(ChainedSource):
     """The key at one position of a dict's iteration order."""
 
@@ -131,7 +131,7 @@ class DictKeySource(ChainedSource):
         return f"key {self.index} of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class TypeSource(ChainedSource):
     """The exact type of a value."""
 
@@ -148,7 +148,7 @@ class TypeSource(ChainedSource):
         return f"type of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class WeakRefSource(ChainedSource):
     """The object that a `weakref.ref` points to."""
 

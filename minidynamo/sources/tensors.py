@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 from minidynamo import static_access
 from minidynamo.pycode import expr
-from minidynamo.sources.base import ChainedSource, Source
+from minidynamo.sources.base import ChainedSource, Source, source
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class SizeSource(ChainedSource):
     """One dimension of a tensor's size."""
 
@@ -30,7 +29,7 @@ class SizeSource(ChainedSource):
         return f"size {self.dim} of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class StrideSource(ChainedSource):
     """One stride of a tensor, in elements."""
 
@@ -49,7 +48,7 @@ class StrideSource(ChainedSource):
         return f"stride {self.dim} of {self.base.owner()}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@source
 class StorageOffsetSource(ChainedSource):
     """A tensor's offset in its storage, in elements."""
 

@@ -96,8 +96,9 @@ def test_the_end_of_the_process(python, how):
 def test_what_is_there():
     from minidynamo import _C
 
-    names = """CompileKey OptimizeContext OptimizedFunction OptimizedCallable ResumeFunction EntryHandle Validity CacheEntry
-        GuardProgram set_convert_frame set_rerun_callback mark_code get_mark add_entry cache_entries reset_code reset_all active
+    names = """CompileKey OptimizeContext OptimizedFunction OptimizedCallable ResumeFunction EntryHandle Keyed Validity
+        CacheEntry GuardProgram set_convert_frame set_rerun_callback mark_code get_mark add_entry cache_entries
+        reset_code reset_all active
         swap_active hook_installed stats SKIP SKIP_SUBTREE NO_COMPILE TRANSFORMED FRUITLESS_LIMIT RERUN"""
     assert {n for n in dir(_C) if not n.startswith("__")} == set(names.split())
     assert all(getattr(_C, n).__doc__ for n in names.split() if n != "RERUN" and callable(getattr(_C, n)))

@@ -129,4 +129,6 @@ VERSION = Version(
     not_resumable=frozenset(),
     to_bool=None,
     wants_bool=frozenset(),
+    compare_arg=lambda number: number,
+    flagged_attributes=False,
 )

@@ -22,6 +22,7 @@ from .base import (
     emit_same,
     emit_steps,
     global_null_last,
+    masked_comparison,
     nothing,
     plain,
     without,
@@ -137,4 +138,5 @@ VERSION = replace(
     load_cell="LOAD_FAST",
     to_bool="TO_BOOL",
     wants_bool=WANTS_BOOL,
+    compare_arg=masked_comparison(5),
 )

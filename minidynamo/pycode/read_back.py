@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from types import CodeType
 from typing import Any
 
@@ -31,6 +32,6 @@ def _same(written: Any, read: Any) -> bool:
         return isinstance(read, bytecode.Label)
     if isinstance(read, bytecode.CellVar | bytecode.FreeVar):
         return bool(written == read.name)
-    if isinstance(read, bytecode.BinaryOp | bytecode.Compare | bytecode.Intrinsic1Op | bytecode.Intrinsic2Op):
-        return True  # a symbol: the same table gave the number
+    if isinstance(read, enum.IntEnum):  # of a symbol the number is from the same table
+        return not isinstance(written, int) or written == int(read)
     return written is read or type(written) is type(read) and written == read or written in (None, 0)

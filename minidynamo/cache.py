@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, ClassVar
+
 try:
     from ._C import (
         NO_COMPILE,
@@ -12,7 +14,6 @@ try:
         CompileKey,
         EntryHandle,
         GuardProgram,
-        Keyed,
         OptimizeContext,
         OptimizedFunction,
         ResumeFunction,
@@ -32,6 +33,17 @@ except ImportError as error:
         f"minidynamo's native extension cannot be loaded ({error}). Build it with `make build` or `pip install -e .` "
         "in the project's folder; `python -m minidynamo doctor` says what is missing."
     ) from error
+
+if TYPE_CHECKING:
+
+    class Keyed:
+        """What subclasses see of it."""
+
+        _compared: ClassVar[tuple[str, ...]]
+        _memo: Any
+
+else:
+    from ._C import Keyed
 
 __all__ = [
     "NO_COMPILE",

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 from types import CellType, CodeType
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import Any, TypeVar, cast, dataclass_transform
 
 from minidynamo import exc
 from minidynamo.cache import Keyed
@@ -85,12 +85,12 @@ def check_local_name(name: str) -> None:
         )
 
 
-@dataclass_transform(eq_default=False)
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
 def source(cls: type[T]) -> type[T]:
     """Decorator of the classes of sources: a dataclass with slots, whose compared fields `Keyed` hashes and compares."""
-    made = dataclass(slots=True, eq=False)(cls)
-    made._compared = tuple(f.name for f in dataclasses.fields(made) if f.compare)  # type: ignore[attr-defined]
-    return made
+    made: Any = dataclass(slots=True, eq=False)(cls)
+    made._compared = tuple(f.name for f in dataclasses.fields(made) if f.compare)
+    return cast("type[T]", made)
 
 
 @source
@@ -99,8 +99,6 @@ class Source(Keyed):
 
     A source never changes. It is hashed, compared and spelled many times in a compilation: all three are worked out once.
     """
-
-    _compared: ClassVar[tuple[str, ...]]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Without what was worked out: a hash belongs to one process, and torch's caches on disk are keyed by pickles."""

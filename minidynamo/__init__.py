@@ -5,8 +5,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .markers import allow_in_graph as allow_in_graph
+from .markers import assume_constant_result as assume_constant_result
+from .markers import disallow_in_graph as disallow_in_graph
+from .markers import export as export
 from .markers import graph_break as graph_break
 from .markers import is_compiling as is_compiling
+from .markers import mark_dynamic as mark_dynamic
+from .markers import mark_static as mark_static
+from .markers import mark_unbacked as mark_unbacked
+from .markers import maybe_mark_dynamic as maybe_mark_dynamic
+from .markers import nonstrict_trace as nonstrict_trace
+from .markers import precompile as precompile
 
 if TYPE_CHECKING:
     from . import config as config
@@ -27,6 +37,7 @@ if TYPE_CHECKING:
     from .recording.session import expect as expect
     from .recording.session import no_recompiles as no_recompiles
     from .recording.session import record as record
+    from .stance import set_stance as set_stance
 
 __version__ = "0.1.0"
 
@@ -39,10 +50,23 @@ _HOMES: dict[str, str | None] = {
     **dict.fromkeys(("register_backend", "lookup_backend", "list_backends"), "backends"),
     **dict.fromkeys(("record", "expect", "no_recompiles"), "recording.session"),
     "set_logs": "logs",
+    "set_stance": "stance",
     "report": "debug.report",
     **dict.fromkeys(("config", "exc", "testing", "events", "reasons"), None),
 }
-__all__ = sorted([*_HOMES, "graph_break", "is_compiling"])
+_MARKERS = (
+    *("graph_break", "is_compiling", "allow_in_graph", "disallow_in_graph", "assume_constant_result"),
+    *(
+        "mark_dynamic",
+        "maybe_mark_dynamic",
+        "mark_static",
+        "mark_unbacked",
+        "nonstrict_trace",
+        "export",
+        "precompile",
+    ),
+)
+__all__ = sorted([*_HOMES, *_MARKERS])
 
 
 def __getattr__(name: str) -> Any:

@@ -40,10 +40,11 @@ from .translate.root import translate
 
 @dataclass(frozen=True, slots=True)
 class FrameInput:
-    """What the native hook hands over: code, and the values that are bound before the first instruction."""
+    """What the native hook hands over: code, and the values that are bound before the first instruction. `stance`: see there."""
 
     code: types.CodeType
     values: FrameValues
+    stance: str = "default"
 
     @property
     def where(self) -> Where:
@@ -258,9 +259,13 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
             if capture.exit.reason.is_own_error():
                 raise SkipFrame(capture.exit.reason, capture.exit.cause, mark=False)
             raise unsupported_error(inp.code.co_qualname, capture.exit.reason, capture.exit.cause)
-        compiled, backend_guards = (
-            with_repro(capture, inp, opts) if config.repro else call_backend(capture, opts)
-        )
+        try:
+            compiled, backend_guards = (
+                with_repro(capture, inp, opts) if config.repro else call_backend(capture, opts)
+            )
+        except BackendCompilerFailed as error:
+            error.args = (f"{inp.where}: {inp.code.co_qualname}: {error}",)
+            raise
         stages.done("backend", ops=ops)
         output = emit(capture, inp.code, compiled)
         stages.done("emit", statements=len(output.body))

@@ -10,19 +10,26 @@ import difflib
 import os
 import sys
 import types
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .exc import MinidynamoWarning
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One row of the table: default value, accepted types, accepted values (or None), meaning."""
+    """One row of the table: default value, accepted types, accepted values (or None), meaning.
+
+    `fixed`: the value is what minidynamo does and cannot be changed; the text says what holds instead.
+    """
 
     default: Any
     types: tuple[type, ...]
     choices: tuple[Any, ...] | None
     doc: str
+    fixed: str = ""
 
 
 def _flag(name: str, default: bool = False) -> bool:
@@ -44,8 +51,31 @@ def _choice(name: str, default: str, choices: tuple[str, ...]) -> str:
     return value
 
 
+STATIC = "shapes are static: a new size compiles again"
+NUMBERS = "numbers are constants of a graph: a new value that was read compiles again"
 OPTIONS: dict[str, Option] = {
     "cache_size_limit": Option(8, (int,), None, "compiled entries per function and optimized object"),
+    "accumulated_recompile_limit": Option(
+        256, (int,), None, "compiled entries per function, of all optimized objects together"
+    ),
+    "verbose": Option(
+        _any_flag("TORCHDYNAMO_VERBOSE"),
+        (bool,),
+        None,
+        "errors show minidynamo's own frames, and warnings of its own faults their traceback",
+    ),
+    "dynamic_shapes": Option(False, (bool,), None, "graphs for sizes that are not known", STATIC),
+    "assume_static_by_default": Option(
+        True, (bool,), None, "a size is static until it is seen to vary", STATIC
+    ),
+    "automatic_dynamic_shapes": Option(False, (bool,), None, "a size that varied is dynamic", STATIC),
+    "specialize_int": Option(True, (bool,), None, "an int that was read is a constant of the graph", NUMBERS),
+    "specialize_float": Option(
+        True, (bool,), None, "a float that was read is a constant of the graph", NUMBERS
+    ),
+    "capture_scalar_outputs": Option(
+        False, (bool,), None, "`.item()` is captured", "`.item()` breaks the graph (MD203)"
+    ),
     "suppress_errors": Option(
         _any_flag("TORCHDYNAMO_SUPPRESS_ERRORS"),
         (bool,),
@@ -84,7 +114,10 @@ OPTIONS: dict[str, Option] = {
     "max_inline_depth": Option(32, (int,), None, "nesting of inlined calls"),
     "max_trace_steps": Option(200_000, (int,), None, "instructions executed symbolically in one frame"),
 }
-ALIASES = {"recompile_limit": "cache_size_limit"}
+ALIASES = {
+    "recompile_limit": "cache_size_limit",
+    "accumulated_cache_size_limit": "accumulated_recompile_limit",
+}
 
 
 class _Config(types.ModuleType):
@@ -136,7 +169,22 @@ def _checked(name: str, value: Any) -> Any:
         raise ValueError(
             f"minidynamo.config.{name} takes one of {', '.join(map(repr, option.choices))}, not {value!r}"
         )
+    if option.fixed and value != option.default:
+        warnings.warn(
+            f"minidynamo.config.{name} = {value!r} is not supported and stays {option.default!r}: {option.fixed}",
+            MinidynamoWarning,
+            stacklevel=_levels_outside(),
+        )
+        return option.default
     return value
+
+
+def _levels_outside() -> int:
+    """`stacklevel` of the caller's caller, outside of this file and of contextlib."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename in (__file__, contextlib.__file__):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 if TYPE_CHECKING:

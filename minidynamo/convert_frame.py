@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +15,19 @@ from .cache import SKIP, SKIP_SUBTREE, OptimizeContext, cache_entries
 from .compile_frame import FrameInput, GuardedCode, Options, compile_frame
 from .exc import BackendCompilerFailed, InternalError, RecompileError, Unsupported
 from .guards.check_fn import flat_names
-from .misses import changes_in_rounds, limit_reached, other_options, recompiles, seen, warn
+from .misses import (
+    changes_in_rounds,
+    limit_of,
+    limit_reached,
+    may_compile,
+    other_options,
+    recompiles,
+    seen,
+    warn,
+)
 from .pycode.module_call import is_module_call
 from .reasons import BACKEND_FAILED, SKIP_ARGUMENT, SKIP_INTERNAL, SKIP_LOOP, Why, unsupported_error, why
-from .rules.trace_rules import frame_policy, library_of
+from .rules.trace_rules import frame_policy, nothing_below
 from .sources import check_local_name
 from .translate.plan import SkipFrame
 
@@ -69,8 +79,10 @@ def _convert_frame_assert(
     about = seen(frame.code)
     entries = cache_entries(frame.code)
     others = [e for e in entries if e.key is ctx.key]
-    full = sum(e.owner_ctx_id == id(ctx) for e in others) >= config.cache_size_limit
-    if full and id(ctx) in about.warned:
+    if frame.stance != "default" and not may_compile(frame, about, others, ctx):
+        return None
+    limit = limit_of(entries, ctx)
+    if limit and id(ctx) in about.warned:
         return PLAIN_BELOW
     if others:
         recompiles(frame, about, others, ctx)
@@ -79,8 +91,8 @@ def _convert_frame_assert(
             return _skip(frame, SkipFrame(why(SKIP_LOOP, guard=changing.part)), one_graph)
     elif entries:
         other_options(frame, about, entries, ctx)
-    if full:
-        limit_reached(frame, about, ctx)
+    if limit:
+        limit_reached(frame, about, ctx, limit)
         return PLAIN_BELOW
     compile_id = f"{about.frame_id}/{about.compiles}"
     try:
@@ -131,11 +143,7 @@ def _skip(frame: FrameInput, skip: SkipFrame, one_graph: bool) -> Answer:
         events.emit(events.Skipped(frame.where, skip.reason.code, skip.reason.text, skip.reason.hint))
     if not skip.mark:
         return None
-    library = library_of(frame.code)
-    return SKIP_SUBTREE if library in SUBTREES else SKIP
-
-
-SUBTREES = ("minidynamo", "importlib and other frozen modules")  # nothing below these is the user's
+    return SKIP_SUBTREE if nothing_below(frame.code) else SKIP
 
 
 def _internal(frame: FrameInput, error: Exception, one_graph: bool) -> Answer:
@@ -149,6 +157,7 @@ def _internal(frame: FrameInput, error: Exception, one_graph: bool) -> Answer:
     warn(
         frame.where,
         f"minidynamo failed on {frame.code.co_qualname} ({text}); it runs as plain Python. "
-        "Please report this; minidynamo.config.internal_errors = 'raise' shows the traceback.",
+        "Please report this; minidynamo.config.internal_errors = 'raise' raises it, minidynamo.config.verbose = True shows "
+        "the traceback." + (f"\n{''.join(traceback.format_exception(error))}" if config.verbose else ""),
     )
     return _skip(frame, SkipFrame(why(SKIP_INTERNAL, error=text)), one_graph)

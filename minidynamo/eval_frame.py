@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
+import functools
 import gc
 import inspect
 import os
@@ -11,7 +13,7 @@ import types
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 
@@ -23,6 +25,7 @@ from .cache import (
     OptimizeContext,
     OptimizedFunction,
     reset_all,
+    reset_code,
     set_convert_frame,
     set_rerun_callback,
 )
@@ -33,6 +36,8 @@ from .optimized_module import OptimizedModule
 from .reasons import SKIP_GENERATOR, SKIP_LIBRARY, unsupported_error, why
 from .recording import session
 
+P = ParamSpec("P")
+R = TypeVar("R")
 GENERATOR_LIKE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _keys: weakref.WeakValueDictionary[Any, CompileKey] = weakref.WeakValueDictionary()
 
@@ -147,6 +152,28 @@ def _target(fn: Any) -> Any:
     return fn
 
 
+def checked_call(fn: Callable[P, R]) -> Callable[P, R]:
+    """`fn`, whose wrong calls raise a TypeError that names the argument, and the one that was meant. Only the first parameter is
+    given by position."""
+    first, *others = inspect.signature(fn).parameters
+
+    @functools.wraps(fn)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name != first and name not in others:
+                near = difflib.get_close_matches(name, others, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(others)}"
+                raise TypeError(f"minidynamo.{fn.__name__}: no argument {name!r}; {hint}")
+        if len(args) > 1:
+            raise TypeError(
+                f"minidynamo.{fn.__name__}: only {first} is given by position; write {others[0]}={args[1]!r}"
+            )
+        return fn(*args, **kwargs)
+
+    return call
+
+
+@checked_call
 def optimize(
     backend: str | Callable[..., Any] = "inductor",
     *,
@@ -199,6 +226,7 @@ def optimize(
     return ctx
 
 
+@checked_call
 def compile(
     model: Any = None,
     *,
@@ -209,7 +237,8 @@ def compile(
     options: dict[str, Any] | None = None,
     disable: bool = False,
 ) -> Any:
-    """`torch.compile`'s signature over `optimize`. Without `model` it is a decorator."""
+    """`torch.compile`'s signature over `optimize`. Without `model` it is a decorator. Raises TypeError, naming it, for an
+    argument that it has not."""
     optimizer = optimize(
         backend, nopython=fullgraph, dynamic=dynamic, mode=mode, options=options, disable=disable
     )
@@ -237,10 +266,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 def mark_skipped(fn: Any) -> None:
     """The frame of `fn` itself is never compiled, nor traced as part of its caller; what it calls still may be."""
-    from .cache import SKIP, mark_code
-
-    mark_code(code_of(fn), SKIP)
     leave_out(code_of(fn))
+    reset_code(code_of(fn))
 
 
 def reset() -> None:

@@ -139,13 +139,14 @@ class Recompile:
 
 @dataclass(frozen=True, slots=True)
 class LimitHit:
-    """The cache limit of a frame was reached. `values` are what the failing guard expected and met, oldest first."""
+    """The cache limit of a frame was reached: that of `option`. `values` are what the failing guard expected and met, oldest first."""
 
     where: Where
     limit: int
     guard: str
     values: tuple[str, ...]
     causes: tuple[GuardFailure, ...] = ()
+    option: str = "cache_size_limit"
 
 
 Event = StageDone | Compiled | GraphBreak | Skipped | Recompile | LimitHit

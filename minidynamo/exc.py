@@ -45,8 +45,12 @@ class InvalidBackend(MinidynamoError):
     """No backend of that name, or something that is no backend. Raised when the function is decorated."""
 
 
+class NotSupported(MinidynamoError, NotImplementedError):
+    """Something that torch.compile's users know and that minidynamo has not; the message says what to do instead."""
+
+
 class RecompileError(MinidynamoError):
-    """A recompile happened although `config.error_on_recompile` forbids it."""
+    """A compilation was needed although `config.error_on_recompile` or the stance "fail_on_recompile" forbids it."""
 
 
 _both: dict[tuple[type, type], Any] = {}

@@ -1,4 +1,5 @@
-"""Log topics: events as lines of the loggers `minidynamo.<topic>`. `MINIDYNAMO_LOG=recompiles,breaks` prints to stderr.
+"""Log topics: events as lines of the loggers `minidynamo.<topic>`. `MINIDYNAMO_LOG=recompiles,breaks` prints to stderr; so do the
+names that torch has for the same things, in TORCH_LOGS or `torch._logging.set_logs` (OF_TORCH), as long as they are on there.
 
 What is told again and again (the same guards of a function failing, the same break) is told once; then its count, when that has doubled.
 """
@@ -14,7 +15,16 @@ from collections.abc import Callable
 from . import events
 
 TOPICS = ("guards", "graph", "bytecode", "breaks", "recompiles", "timing")
+OF_TORCH = {
+    **dict.fromkeys(("recompiles", "recompiles_verbose"), "recompiles"),
+    "graph_breaks": "breaks",
+    **dict.fromkeys(("guards", "verbose_guards"), "guards"),
+    **dict.fromkeys(("graph", "graph_code", "graph_code_verbose"), "graph"),
+    "bytecode": "bytecode",
+}
 _active: dict[str, Callable[[], None]] = {}
+_own: tuple[str, ...] = ()
+_theirs: frozenset[str] = frozenset()  # names of torch's that were on when it was last asked
 
 
 def _lines(topic: str, event: events.Event) -> list[str]:
@@ -59,17 +69,41 @@ def _told(event: events.Event) -> object:
 
 
 def set_logs(*topics: str) -> None:
-    """Switch the named topics on and all others off. Raises ValueError with the nearest name for an unknown one."""
+    """Switch the named topics on and all others off. Raises ValueError with the nearest name for an unknown one.
+
+    Topics that torch's own log settings ask for stay on.
+    """
+    global _own
     for topic in topics:
         if topic not in TOPICS:
             near = difflib.get_close_matches(topic, TOPICS, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"topics are {', '.join(TOPICS)}"
             raise ValueError(f"no log topic {topic!r}; {hint}")
+    _own = topics
     for remove in _active.values():
         remove()
     _active.clear()
-    for topic in topics:
-        _active[topic] = events.subscribe(_listener(topic))
+    _switch()
+
+
+def follow_torch() -> None:
+    """Switch on and off what torch's log settings ask for just now."""
+    global _theirs
+    settings = getattr(sys.modules.get("torch._logging._internal"), "log_state", None)
+    names = getattr(settings, "artifact_names", None)
+    if isinstance(names, (set, frozenset)) and names != _theirs:
+        _theirs = frozenset(names)
+        _switch()
+
+
+def _switch() -> None:
+    """Make the topics that are wanted the active ones; one that is active goes on counting."""
+    wanted = {*_own, *(OF_TORCH[name] for name in _theirs if name in OF_TORCH)}
+    for topic in [name for name in _active if name not in wanted]:
+        _active.pop(topic)()
+    for topic in TOPICS:
+        if topic in wanted and topic not in _active:
+            _active[topic] = events.subscribe(_listener(topic))
 
 
 def _listener(topic: str) -> events.Listener:

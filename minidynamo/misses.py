@@ -8,6 +8,8 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from . import config, events
 from .cache import CacheEntry, OptimizeContext
 from .compile_frame import FrameInput
@@ -34,6 +36,7 @@ class Seen:
     compiles: int = 0
     fruitless: int = 0
     warned: tuple[int, ...] = ()
+    called: tuple[int, ...] = ()  # objects that have called it once under "eager_then_compile"
     failures: tuple[Failure, ...] = ()
     causes: tuple[events.GuardFailure, ...] = ()  # the newest, with somebody listening
 
@@ -85,12 +88,46 @@ def recompiles(frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: O
                     frame.where,
                     f"guard_fail_fn raised {type(error).__name__}: {error}; the compilation goes on",
                 )
-    if config.error_on_recompile:
+    forbids = "unset config.error_on_recompile" if config.error_on_recompile else FORBIDDING.get(frame.stance)
+    if forbids is not None:
         reasons = "; ".join(f.message() for _, f in failures) or "its entries are for other options"
         raise RecompileError(
             f"{frame.where}: {frame.code.co_qualname} would be compiled again: {reasons}\n"
-            "  to do: keep that value constant, pass it as a tensor, or unset config.error_on_recompile"
+            f"  to do: keep that value constant, pass it as a tensor, or {forbids}"
         )
+
+
+FORBIDDING = {"fail_on_recompile": "leave the stance 'fail_on_recompile'"}
+
+
+def may_compile(frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: OptimizeContext) -> bool:
+    """Whether the frame's stance, which is not the default, lets it be compiled; `entries` are those that did not fit.
+
+    Raises RecompileError under "fail_on_recompile": with the cause, or for a frame with tensors that has no entry yet.
+    """
+    if frame.stance == "eager_then_compile":
+        if entries or is_resume_code(frame.code) or id(ctx) in about.called:
+            return True
+        about.called += (id(ctx),)
+    elif frame.stance in FORBIDDING:
+        if entries:
+            recompiles(frame, about, entries, ctx)
+        elif any(map(holds_tensor, frame.values.locals.values())):
+            raise RecompileError(
+                f"{frame.where}: {frame.code.co_qualname} would be compiled: it has no entry yet\n"
+                f"  to do: call it once before, or {FORBIDDING[frame.stance]}"
+            )
+    return False
+
+
+def holds_tensor(value: Any, depth: int = 3) -> bool:
+    """A tensor, a module, or a list, tuple or dict that has one not far below."""
+    if isinstance(value, (torch.Tensor, torch.nn.Module)):
+        return True
+    if depth == 0 or type(value) not in (list, tuple, dict):
+        return False
+    inner = value.values() if type(value) is dict else value
+    return any(holds_tensor(each, depth - 1) for each in inner)
 
 
 def signature(frame: FrameInput) -> tuple[tuple[str, ...], int, bool, bool, int]:
@@ -154,8 +191,16 @@ def changes_in_rounds(code: types.CodeType, about: Seen) -> Failure | None:
     return last[-1]
 
 
-def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext) -> None:
+def limit_of(entries: list[CacheEntry], ctx: OptimizeContext) -> str | None:
+    """The option whose limit these entries of one code object reach: of those that `ctx` made, or of all; None if neither."""
+    if sum(e.key is ctx.key and e.owner_ctx_id == id(ctx) for e in entries) >= config.cache_size_limit:
+        return "cache_size_limit"
+    return "accumulated_recompile_limit" if len(entries) >= config.accumulated_recompile_limit else None
+
+
+def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext, option: str) -> None:
     """Decision 26: entries are still tried; a miss runs plain Python and its callees are not compiled. Told once."""
+    limit = getattr(config, option)
     if id(ctx) in about.warned:
         return
     about.warned += (id(ctx),)
@@ -164,11 +209,11 @@ def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext) -> None:
     values = tuple(dict.fromkeys([*(f.expected for f in same), *(f.actual for f in same)]))
     guard = last.part if last is not None else "(none: entries for other options)"
     if events.listening():
-        events.emit(events.LimitHit(frame.where, config.cache_size_limit, guard, values, about.causes))
+        events.emit(events.LimitHit(frame.where, limit, guard, values, about.causes, option))
     kept = f"{last.where} kept changing: {', '.join(values)}" if last is not None else "no entry fits"
     warn(
         frame.where,
-        f"{frame.code.co_qualname} was compiled {config.cache_size_limit} times (cache_size_limit); "
+        f"{frame.code.co_qualname} was compiled {limit} times ({option}); "
         f"calls that fit no entry run as plain Python from now on. Last failing guard: {guard}; {kept}. "
         f"To do: {LIMIT_HIT.hint}.",
     )

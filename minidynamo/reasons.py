@@ -193,9 +193,7 @@ UNSUPPORTED_CALL = _row(
     "call of {name}, which is neither a tensor operation nor Python that can be inlined",
     "move the call outside, or write it with torch operators",
 )
-DISABLED_CALL = _row(
-    "DISABLED_CALL", "MD221", "call of {name}, marked with minidynamo.disable", "remove the mark"
-)
+DISABLED_CALL = _row("DISABLED_CALL", "MD221", "call of {name}, marked with disable", "remove the mark")
 EXPLICIT_BREAK = _row("EXPLICIT_BREAK", "MD222", "minidynamo.graph_break() was called", "remove the call")
 GLOBAL_STATE_CALL = _row(
     "GLOBAL_STATE_CALL",
@@ -359,11 +357,17 @@ SKIP_RESERVED = _row(
     "the variable {name} has a name that is reserved (it begins with '___')",
     "rename it",
 )
+SKIP_DISABLED = _row(
+    "SKIP_DISABLED",
+    "MD318",
+    "the function is marked with disable(recursive=False)",
+    "nothing: what it calls is captured",
+)
 LIMIT_HIT = _row(
     "LIMIT_HIT",
     "MD115",
-    "cache_size_limit ({limit}) reached; last failing guard: {guard}",
-    "keep the value constant, pass it as a tensor, or raise config.cache_size_limit",
+    "{option} ({limit}) reached; last failing guard: {guard}",
+    "keep the value constant, pass it as a tensor, or raise that limit in minidynamo.config",
 )
 RERUN = _row(
     "RERUN",

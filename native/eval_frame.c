@@ -4,6 +4,7 @@
 #include "bind.h"
 #include "direct.h"
 #include "evaluator.h"
+#include "stance.h"
 #include "stats.h"
 #include "tail.h"
 
@@ -339,6 +340,11 @@ static PyObject *compile_and_run(const Call *c, MdContext *context)
     if (answer == NULL) {
         return give_up(c);
     }
+    if (PyExceptionInstance_Check(answer)) { /* raised here, its traceback begins at the caller of the frame */
+        PyErr_SetObject((PyObject *)Py_TYPE(answer), answer);
+        Py_DECREF(answer);
+        return give_up(c);
+    }
     if (answer != Py_None && answer != Py_NotImplemented && !PyLong_CheckExact(answer)) {
         return add_and_run(c, context, answer);
     }
@@ -439,7 +445,7 @@ PyObject *md_eval_frame(PyThreadState *ts, MdFrame *f, int throwflag)
     MD_COUNT(frames);
     c.code = md_frame_code(f);
     c.tail = md_tail_arrived(t, md_frame_func(f));
-    if (throwflag || !md_frame_is_fresh(f) || captures_nothing(c.code) || md_tracing(ts)) {
+    if (throwflag || !md_frame_is_fresh(f) || captures_nothing(c.code) || md_tracing(ts) || md_stance_eager) {
         MD_COUNT(frames_unfit);
         return md_evaluator_next(ts, t, f, throwflag, c.level);
     }

@@ -2,6 +2,7 @@
 #include "eval_frame.h"
 #include "guard_vm.h"
 #include "optimized.h"
+#include "stance.h"
 #include "stats.h"
 #include "tail.h"
 #include "thread.h"
@@ -13,7 +14,8 @@ static PyMethodDef module_methods[] = {
      "object\n"
      "with code, check_fn, validity, handles, owned, has_break, rerunnable, payload; or SKIP, SKIP_SUBTREE or\n"
      "NO_COMPILE, which marks the code; or None: run plain this time; or NotImplemented: run plain\n"
-     "this time with capture off below it too. What it raises, the call raises.\n\n"
+     "this time with capture off below it too. What it raises, the call raises; an exception that it returns is raised\n"
+     "without the compiler's own frames in its traceback.\n\n"
      "The object may also have direct: (handle, inputs, recipe) says that the code only calls the graph behind handle\n"
      "with the flat arguments of these indexes and makes its result by the recipe: (\"output\", index),\n"
      "(\"argument\", index), (\"constant\", object), (\"tuple\", recipes) or (\"list\", recipes). Then C does it.\n"
@@ -34,6 +36,8 @@ static PyMethodDef module_methods[] = {
     {"active", md_py_active, METH_NOARGS, "active() -> the OptimizeContext active in this thread, or None"},
     {"swap_active", md_py_swap_active, METH_O,
      "swap_active(ctx | None) -> the one before\n\nMakes ctx active in this thread; None switches capture off."},
+    {"force_eager", md_py_force_eager, METH_O,
+     "force_eager(flag) -> the flag before\n\nWhile it is set nothing is captured, and no entry runs, in any thread."},
     {"hook_installed", md_py_hook_installed, METH_NOARGS,
      "hook_installed() -> whether the interpreter calls minidynamo's evaluator just now"},
     {"stats", md_py_stats, METH_NOARGS, "stats() -> {event: how often, in this process}"},

@@ -275,3 +275,19 @@ PyObject *md_optimized_call(PyObject *op, PyObject *const *args, size_t nargsf, 
     }
     return call_other(self, args, nargsf, kwnames);
 }
+
+PyObject *md_optimized_call_plain(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    MdOptimized *self = (MdOptimized *)op;
+    MD_COUNT(calls_plain);
+    if (self->fn == NULL) {
+        return call_other(self, args, nargsf, kwnames);
+    }
+    PyObject *fn = Py_NewRef(self->fn);
+    PyObject *result = PyObject_Vectorcall(fn, args, nargsf, kwnames);
+    if (result == NULL && self->hides_frame && PyFunction_Check(fn)) {
+        hide_frame((PyCodeObject *)((PyFunctionObject *)fn)->func_code);
+    }
+    Py_DECREF(fn);
+    return result;
+}

@@ -12,9 +12,10 @@ typedef struct {
     PyFunctionObject *func;
 } MdRunner;
 
-typedef struct {
+typedef struct MdOptimized {
     PyObject_HEAD
-    vectorcallfunc vectorcall;
+    vectorcallfunc vectorcall; /* the stance's: see stance.h */
+    struct MdOptimized *next, **link; /* all objects, for a change of stance */
     PyObject *fn;
     MdContext *context; /* NULL: capture off (what `disable` makes) */
     uint64_t last_hit;  /* serial of the entry that fitted last */
@@ -31,5 +32,7 @@ extern PyTypeObject MdResume_Type;
 /* The call (optimized.c) and the upkeep of runners. */
 PyObject *md_optimized_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 void md_optimized_drop_runners(MdOptimized *self);
+/* The call while everything is to run as plain Python. */
+PyObject *md_optimized_call_plain(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 
 #endif

@@ -26,7 +26,7 @@
     X(runs_no_compile, "misses of NO_COMPILE code") \
     X(demotions, "SKIP code that became SKIP_SUBTREE by itself") \
     X(reruns, "plain re-runs after a failed graph call") \
-    X(calls_plain, "calls of an OptimizedFunction that ran plain: tracing, generator, busy") \
+    X(calls_plain, "calls of an OptimizedFunction that ran plain: tracing, generator, busy, stance") \
     X(calls_off, "calls of an OptimizedFunction without context") \
     X(entries_added, "cache entries made") \
     X(entries_dropped, "cache entries taken out") \

@@ -1,6 +1,8 @@
 /* The surface of OptimizedFunction: it looks, binds, pickles and prints like the function that it wraps. */
 #include "optimized.h"
 
+#include "stance.h"
+
 static PyObject *optimized_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"fn", "ctx", "hides_frame", NULL};
@@ -29,7 +31,7 @@ static PyObject *optimized_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     }
     MdOptimized *self = (MdOptimized *)type->tp_alloc(type, 0);
     if (self != NULL) {
-        self->vectorcall = md_optimized_call;
+        md_stance_join(self);
         self->fn = Py_NewRef(fn);
         self->hides_frame = hides_frame != 0;
         self->context = context != Py_None ? (MdContext *)Py_NewRef(context) : NULL;
@@ -62,6 +64,7 @@ static int optimized_clear(PyObject *op)
 static void optimized_dealloc(PyObject *op)
 {
     PyObject_GC_UnTrack(op);
+    md_stance_leave((MdOptimized *)op);
     if (((MdOptimized *)op)->weakrefs != NULL) {
         PyObject_ClearWeakRefs(op);
     }

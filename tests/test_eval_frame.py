@@ -454,3 +454,112 @@ def test_graphs_return_a_tuple():
     minidynamo.optimize(graphs)(add_one)(X)
     (out,) = [n for n in graphs.graphs[0].graph.nodes if n.op == "output"]
     assert type(out.args[0]) is tuple and len(out.args[0]) == 1
+
+
+def test_a_function_disabled_by_itself_stays_so_after_reset():
+    def inner(x):
+        return x * 2
+
+    @minidynamo.disable(recursive=False)
+    def off(x):
+        return inner(x) + 1
+
+    f = minidynamo.optimize("eager")(lambda x: off(x) - 1)
+    for _ in range(2):
+        minidynamo.reset()
+        f(X), f(X)
+        assert minidynamo.cache_entries(off) == [] and minidynamo.cache_entries(inner)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: minidynamo.optimize("eager", True),
+            "only backend is given by position; write nopython=True",
+        ),
+        (
+            lambda: minidynamo.optimize("eager", fullgraph=True),
+            "no argument 'fullgraph'; there are nopython, ",
+        ),
+        (lambda: minidynamo.optimize("eager", no_python=True), "did you mean 'nopython'"),
+        (lambda: minidynamo.compile(add_one, True), "only model is given by position; write fullgraph=True"),
+        (
+            lambda: minidynamo.compile(add_one, dynamics=True),
+            "no argument 'dynamics'; did you mean 'dynamic'",
+        ),
+    ],
+)
+def test_wrong_calls_name_the_argument_in_one_line(call, text):
+    with pytest.raises(TypeError, match=text) as told:
+        call()
+    assert "\n" not in str(told.value)
+
+
+def test_the_signature_is_the_decided_one():
+    import inspect
+
+    kinds = [(p.name, p.kind.name) for p in inspect.signature(minidynamo.optimize).parameters.values()]
+    names = ("nopython", "dynamic", "mode", "options", "disable", "guard_fail_fn", "isolate")
+    assert kinds == [("backend", "POSITIONAL_OR_KEYWORD"), *((name, "KEYWORD_ONLY") for name in names)]
+
+
+def test_all_entries_of_a_function_together_have_a_limit():
+    def f(x, n):
+        return x + n
+
+    counter = CompileCounter()
+    with minidynamo.config.patch(accumulated_recompile_limit=3):
+        objects = [minidynamo.optimize(counter, isolate=True)(f) for _ in range(4)]
+        for g in objects[:3]:
+            g(X, 1)
+        with (
+            pytest.warns(
+                minidynamo.exc.MinidynamoWarning,
+                match=r"was compiled 3 times \(accumulated_recompile_limit\)",
+            ) as told,
+            minidynamo.record() as found,
+        ):
+            assert torch.equal(objects[3](X, 1), X + 1)
+            assert torch.equal(objects[0](X, 2), X + 2)
+            assert torch.equal(objects[0](X, 3), X + 3)
+        assert len(told) == 2  # once per object
+    assert counter.frame_count == 3
+    assert {(limit.limit, limit.option) for limit in found.run.limits} == {(3, "accumulated_recompile_limit")}
+
+
+def frames_of(call, *args):
+    with pytest.raises(minidynamo.exc.MinidynamoError) as told:
+        call(*args)
+    return told.value, [entry.path for entry in told.traceback if "minidynamo" in entry.path.parts[-2:-1]]
+
+
+def refusing(gm, example_inputs):
+    raise ValueError("no such operator")
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("kind", ["break", "backend", "recompile"])
+def test_errors_show_the_programs_frames_only_unless_verbose(kind, verbose):
+    def f(x, n=1):
+        print("", end="")
+        return x + n
+
+    def g(x, n=1):
+        return x + n
+
+    made = {
+        "break": lambda: minidynamo.optimize("eager", nopython=True)(f),
+        "backend": lambda: minidynamo.optimize(refusing)(g),
+        "recompile": lambda: minidynamo.optimize("eager")(g),
+    }[kind]()
+    if kind == "recompile":
+        made(X)
+    with minidynamo.config.patch(verbose=verbose, error_on_recompile=True):
+        error, own = frames_of(made, X, 2)
+    assert bool(own) == verbose
+    assert __file__ in str(error)
+    if kind == "backend":
+        assert isinstance(error.__cause__, ValueError)
+        frames = error.__cause__.__traceback__
+        assert (frames.tb_frame.f_code is refusing.__code__) != verbose

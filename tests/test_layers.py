@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("graph",),
     ("guards",),
     ("sources",),
-    ("literals", "static_access", "optimized_module"),
+    ("literals", "static_access", "optimized_module", "stance"),
     ("pycode",),
     ("cache",),
     ("recording",),

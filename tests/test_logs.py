@@ -91,3 +91,65 @@ def test_what_repeats_is_told_once_and_counted(caplog):
     assert (
         sum("expected" in line for line in got) == 1 + 6
     )  # the first cause, then every entry at the new one
+
+
+THEIRS = [
+    ("recompiles", "recompiles"),
+    ("graph_breaks", "breaks"),
+    ("guards", "guards"),
+    ("graph_code", "graph"),
+    ("bytecode", "bytecode"),
+]
+
+
+@pytest.mark.parametrize(("name", "topic"), THEIRS)
+def test_names_of_torchs_log_settings(name, topic):
+    def calls():
+        f = minidynamo.optimize("eager")(lambda x, n: minidynamo.graph_break() or x + n)
+        f(torch.ones(2), 1), f(torch.ones(2), 2)
+
+    told = []
+
+    class Kept(logging.Handler):
+        def emit(self, record):
+            told.append(record.name)
+
+    handler = Kept()
+    for each in logs.TOPICS:
+        logging.getLogger(f"minidynamo.{each}").addHandler(handler)
+    try:
+        torch._logging.set_logs(**{name: True})
+        calls()
+        assert set(told) == {f"minidynamo.{topic}"}
+        torch._logging.set_logs()
+        minidynamo.reset()
+        told.clear()
+        calls()
+        assert told == []
+    finally:
+        torch._logging.set_logs()
+        logs.follow_torch()
+        for each in logs.TOPICS:
+            logging.getLogger(f"minidynamo.{each}").removeHandler(handler)
+
+
+def test_torch_logs_of_the_environment():
+    text = (
+        PROGRAM
+        + "; f = minidynamo.optimize('eager')(lambda x, n: x + n); f(torch.ones(2), 1); f(torch.ones(2), 2)"
+    )
+    env = {**__import__("os").environ, "TORCH_LOGS": "recompiles"}
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=env)
+    assert "[minidynamo.recompiles]" in done.stderr and "[minidynamo.guards]" not in done.stderr
+
+
+def test_own_topics_stay_when_torchs_go():
+    logs.set_logs("breaks")
+    torch._logging.set_logs(graph_breaks=True, guards=True)
+    try:
+        logs.follow_torch()
+        assert set(logs._active) == {"breaks", "guards"}
+    finally:
+        torch._logging.set_logs()
+    logs.follow_torch()
+    assert set(logs._active) == {"breaks"}

@@ -199,6 +199,15 @@ def f(x):
 """,
         args="3",
     ),
+    "SKIP_DISABLED": Example(
+        """\
+def scaled(x):
+    return x * 2
+@minidynamo.disable(recursive=False)
+def f(x):
+    return scaled(x) + 1
+"""
+    ),
     "SKIP_NO_TENSORS": Example(
         """\
 def f(n):

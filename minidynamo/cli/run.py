@@ -161,6 +161,7 @@ def _prepare(options: Any) -> Any:
         import minidynamo
 
         torch.compile = minidynamo.compile  # type: ignore[assignment]
+        torch.compiler.set_stance = minidynamo.set_stance  # type: ignore[assignment]
     if options.torch_trace is not None:
         from minidynamo.debug.torch_trace import start
 

@@ -118,6 +118,7 @@ class Limit:
     guard: str
     values: list[str]
     causes: list[list[str]]
+    option: str = "cache_size_limit"
 
 
 @dataclass(slots=True)
@@ -235,7 +236,14 @@ def _add(run: Run, records: Sequence[Record], causes: dict[Any, Cause], breaks: 
             run.skips.append(skip)
         elif event == "limit":
             run.limits.append(
-                Limit(key, record["limit"], record["guard"], record["values"], record["causes"])
+                Limit(
+                    key,
+                    record["limit"],
+                    record["guard"],
+                    record["values"],
+                    record["causes"],
+                    record.get("option", "cache_size_limit"),
+                )
             )
     for n, row in broken.items():
         made_at = compiles.get(n)

@@ -249,6 +249,7 @@ class Recorder:
                 "at": self._now(),
                 **_where(event.where),
                 "limit": event.limit,
+                "option": event.option,
                 "guard": event.guard,
                 "values": list(event.values),
                 "causes": [[change.reason.code, change.name] for change in changes],

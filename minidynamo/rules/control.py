@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,8 @@ from ..variables.constant import ConstantVariable
 from .builtins import positional
 
 
-def _break(tx: Tracing) -> VariableTracker:
+def _broken(tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]) -> VariableTracker:
+    """`graph_break()`, with or without a message."""
     tx.unsupported(EXPLICIT_BREAK)
 
 
@@ -30,10 +32,25 @@ def _false(tx: Tracing) -> VariableTracker:
 
 
 RULES: dict[Any, Callable[..., VariableTracker]] = {
-    graph_break: positional("graph_break", 0, 0)(_break),
+    graph_break: _broken,
     is_compiling: positional("is_compiling", 0, 0)(_true),
     torch.compiler.is_compiling: positional("is_compiling", 0, 0)(_true),
     torch.compiler.is_dynamo_compiling: positional("is_dynamo_compiling", 0, 0)(_true),
     torch.compiler.is_exporting: positional("is_exporting", 0, 0)(_false),
     torch.jit.is_tracing: positional("is_tracing", 0, 0)(_false),
 }
+
+
+# Functions of torch._dynamo, which need not be loaded, by module and name.
+OF_DYNAMO: dict[tuple[str, str], Callable[..., VariableTracker]] = {
+    ("torch._dynamo.decorators", "graph_break"): _broken,
+    ("torch._dynamo.external_utils", "is_compiling"): RULES[is_compiling],
+}
+
+
+def rule_of(target: Any) -> Callable[..., VariableTracker] | None:
+    """The rule for one of these functions, by itself or by its name."""
+    rule = RULES.get(target)
+    if rule is None and type(target) is types.FunctionType:
+        rule = OF_DYNAMO.get((target.__module__, target.__qualname__))
+    return rule

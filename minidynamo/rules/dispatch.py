@@ -47,7 +47,7 @@ def call(
         args = [tensor_ops.realized(tx, a) for a in args]
         if all(a.is_python_constant() for a in args) and not any(_aliases(a) or _is_long(a) for a in args):
             return fold(tx, fn.name(), target, *args)
-    rule = RULES.get(target) or control.RULES.get(target)
+    rule = RULES.get(target) or control.rule_of(target)
     if rule is not None:
         return rule(tx, args, kwargs)
     if follows(target):

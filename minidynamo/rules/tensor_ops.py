@@ -13,6 +13,7 @@ from ..graph.meta import SymbolicMeta, TensorMeta
 from ..graph.state_keys import Key
 from ..reasons import (
     CALL_ARGUMENTS,
+    DISABLED_CALL,
     GLOBAL_STATE_CALL,
     METADATA_MUTATION,
     OPERATOR_UNKNOWN,
@@ -50,6 +51,7 @@ REASONS: dict[str, Reason] = {
     torch_functions.MEMORY: TENSOR_DATA,
     torch_functions.NOT_TENSORS: UNSUPPORTED_CALL,
     torch_functions.INPUT_OUTPUT: UNSUPPORTED_CALL,
+    torch_functions.DISALLOWED: DISABLED_CALL,
 }
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from minidynamo.graph.meta_rules_query import CONSTANT_ATTRIBUTES
+from minidynamo.markers import in_graph
 
 NEEDS_DATA = "the result depends on the data of a tensor"
 READS_STATE = "reads global state"
@@ -27,6 +28,7 @@ NOT_TENSORS = "works on Python numbers, not on tensors"
 CONTEXT = "is a context manager"
 INPUT_OUTPUT = "reads or writes files"
 MEMORY = "exchanges memory with objects outside torch"
+DISALLOWED = "is marked with disallow_in_graph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,22 @@ class TorchKind:
                 for _, switch in self.writes
             )
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedKind(TorchKind):
+    """A function of the program's, marked with `allow_in_graph`: what it does is not known, so it may write into each of
+    its arguments and draw random numbers."""
+
+    def written(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        return [*args, *kwargs.values()]
+
+    def gives_self(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        return False
+
+
+_ALLOWED = AllowedKind(in_graph=True, draws_random=True, mutates=True)
+_DISALLOWED = TorchKind(in_graph=False, reason=DISALLOWED)
 
 
 # --- the exceptions -----------------------------------------------------------------------------------------
@@ -454,6 +472,9 @@ def classify(fn: Any) -> TorchKind | None:
     """
     if type(fn) not in _callables():  # also keeps the hash of user objects from being asked
         return None
+    allowed = in_graph(fn)
+    if allowed is not None:
+        return (_classify(fn) or _ALLOWED) if allowed else _DISALLOWED
     kind = _kinds.get(fn)
     if kind is None:
         kind = _classify(fn)

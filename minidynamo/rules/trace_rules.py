@@ -13,8 +13,9 @@ from typing import Any
 
 import torch
 
+from ..markers import is_left_out
 from ..pycode.module_call import is_module_call
-from ..reasons import SKIP_GENERATOR, SKIP_LIBRARY, SKIP_MODULE_CODE, Why, why
+from ..reasons import SKIP_DISABLED, SKIP_GENERATOR, SKIP_LIBRARY, SKIP_MODULE_CODE, Why, why
 from . import torch_functions
 from .builtins import RULES
 
@@ -83,6 +84,18 @@ INLINED_FUNCTIONS = (  # reads of environment variables, and what `@torch.no_gra
 NOT_INLINED = tuple(_LAYERS + name for name in ("lazy.py", "_functions.py"))
 
 
+DISABLERS = ((os.path.join(_TORCH, "_dynamo", "eval_frame.py"), "DisableContext.__call__.<locals>._fn"),)
+
+
+def nothing_below(code: types.CodeType) -> bool:
+    """Whether frames that a skipped frame of `code` calls are not to be captured either: none is the user's, or the user
+    says so with torch's `disable`."""
+    return library_of(code) in SUBTREES or (code.co_filename, code.co_qualname) in DISABLERS
+
+
+SUBTREES = ("minidynamo", "importlib and other frozen modules")
+
+
 def library_of(code: types.CodeType) -> str | None:
     """The library that `code` belongs to, or None for a program's own code and installed packages."""
     return _library_of_file(code.co_filename)
@@ -99,6 +112,8 @@ def frame_policy(code: types.CodeType) -> Why | None:
         return why(SKIP_GENERATOR)
     if not code.co_flags & NEWLOCALS or not code.co_flags & OPTIMIZED:
         return why(SKIP_MODULE_CODE)
+    if is_left_out(code):
+        return why(SKIP_DISABLED)
     library = None if is_module_call(code) else library_of(code)
     return None if library is None else why(SKIP_LIBRARY, library=library)
 

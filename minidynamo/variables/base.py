@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
+from ..events import Where
 from ..guards.guard import Guard, make_guard
 from ..pycode import expr as E
 from ..reasons import OPAQUE_VALUE, STORE, USER_OBJECT_KEY, Reason
@@ -133,6 +134,9 @@ class Tracing(Protocol):
 
     def may_inline(self, fn: Any) -> bool:
         """May the Python function `fn` be executed symbolically in this trace?"""
+
+    def where(self) -> Where:
+        """The line of the current instruction."""
 
     def unsupported(self, reason: Reason, **facts: Any) -> NoReturn:
         """Raise `Unsupported` for the current instruction."""

@@ -1,4 +1,4 @@
-"""User functions, inner functions, bound methods, builtins and functions marked with `disable`."""
+"""User functions, inner functions, bound methods and builtins."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import torch
 from ..cache import OptimizedFunction
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
-from ..markers import is_left_out
 from ..pycode import expr as E
-from ..reasons import DISABLED_CALL, OPERATOR_FAILS
+from ..reasons import OPERATOR_FAILS
 from ..sources import AttrSource, DefaultSource, KwDefaultSource, Source
 from ..static_access import type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
@@ -21,6 +20,7 @@ from .constant import ConstantVariable
 from .dicts import DictVariable, from_names
 from .keys import Key
 from .lazy import LazyVariable
+from .marked import DisabledVariable, marked
 from .opaque import wrap_opaque
 from .registry import wraps
 from .sequences import BUILTINS, TupleVariable
@@ -299,28 +299,6 @@ class BoundMethodVariable(VariableTracker):
         return E.Attr(emit.value(self.owner), self.name)
 
 
-class DisabledVariable(VariableTracker):
-    """A function marked with `minidynamo.disable`: calling it breaks the graph."""
-
-    __slots__ = ("fn",)
-    source: Source
-
-    def __init__(self, fn: Any, source: Source) -> None:
-        super().__init__(source)
-        self.fn = fn
-
-    def python_type(self) -> type:
-        return type(self.fn)
-
-    def reconstruct(self, emit: Emitting) -> E.Expr:
-        return emit.load(self.source)
-
-    def call_function(
-        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
-    ) -> VariableTracker:
-        tx.unsupported(DISABLED_CALL, name=getattr(self.fn, "__qualname__", repr(type(self.fn))))
-
-
 class OptimizedVariable(VariableTracker):
     """A function that was optimized by itself: calling it is calling what it wraps. Always rebuilt from its source."""
 
@@ -354,11 +332,10 @@ class OptimizedVariable(VariableTracker):
 def wrap_function(tx: Tracing, value: types.FunctionType, source: Source) -> VariableTracker:
     """A torch function written in Python is one node, guarded by identity; a user's is inlined, guarded by its code
     (decision 8); what may not be inlined is known by identity only, so that a break can name it."""
-    made: VariableTracker
-    if is_left_out(value.__code__):
-        made = DisabledVariable(value, source)
-        made.make_guards(tx, GuardBuilder.ID_MATCH)
-    elif tx.torch_kind(value) is not None:
+    made: VariableTracker | None = marked(tx, value, source)
+    if made is not None:
+        return made
+    if tx.torch_kind(value) is not None:
         made = TorchFunctionVariable(value, source)
         made.make_guards(tx, GuardBuilder.ID_MATCH)
     elif tx.may_inline(value):

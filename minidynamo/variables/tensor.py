@@ -10,6 +10,7 @@ import torch
 
 from ..graph.meta import SymbolicMeta, TensorMeta
 from ..guards.builder import GuardBuilder
+from ..markers import DYNAMIC_MARK, tell_static
 from ..pycode import expr as E
 from ..reasons import OPERATOR_FAILS, TENSOR_STATE, TENSOR_SUBCLASS, TENSOR_TRUTH
 from ..sources import Source
@@ -151,6 +152,8 @@ def wrap_tensor(tx: Tracing, value: torch.Tensor, source: Source) -> VariableTra
     detail = next((text for text, refuses in REFUSED if refuses(value)), None)
     if detail is not None:
         tx.unsupported(TENSOR_SUBCLASS, type=type(value).__name__, detail=detail)
+    if DYNAMIC_MARK in value.__dict__:  # torch's mark_dynamic was here
+        tell_static(tx.where())
     proxy = tx.graph.add_input(source, value)
     made = TensorVariable(proxy, TensorMeta.of(value), source)
     made.make_guards(tx, GuardBuilder.TENSOR_MATCH)

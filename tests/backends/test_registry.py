@@ -225,7 +225,7 @@ def test_compile_has_torch_compiles_signature():
     assert [*ours] == ["model", "fullgraph", "dynamic", "backend", "mode", "options", "disable"]
     for name, parameter in ours.items():
         assert parameter.kind is theirs[name].kind
-    with pytest.raises(TypeError, match="unexpected keyword argument 'fullgrpah'"):
+    with pytest.raises(TypeError, match="no argument 'fullgrpah'; did you mean 'fullgraph'"):
         minidynamo.compile(fullgrpah=True)
 
 

@@ -116,8 +116,8 @@ static PyObject *step(PyThreadState *ts, MdThread *t, MdTail *self)
 {
     MdCodeState *state = md_state(self->code);
     bool fits = Py_SIZE(self) == self->code->co_argcount && md_flat_is_positional(self->code);
-    if (t->active == NULL || t->busy != 0 || md_stance_eager || !fits || state == NULL || state->head == NULL || md_tracing(ts)
-        || md_code_monitored(self->code) || md_stack_low(ts, t)) {
+    if (t->active == NULL || t->busy != 0 || md_stance_eager || !fits || state == NULL || state->head == NULL
+        || md_tracing(ts) || md_code_monitored(self->code) || md_stack_low(ts, t)) {
         return run_plain(ts, t, self, t->active);
     }
     MdFlat flat;

@@ -14,6 +14,7 @@ import torch.fx
 from ..guards.state_reads import put_device
 from ..sources import Source
 from .graph_source import unregister_with
+from .memory import any_may_be_input
 from .state_keys import Key
 
 
@@ -63,8 +64,8 @@ class CapturedGraph:
 
     @property
     def mutates(self) -> bool:
-        """Something is changed in place."""
-        return bool(self.written)
+        """Something that may have been there before is changed in place."""
+        return any_may_be_input(self.written)
 
     @property
     def example_inputs(self) -> list[torch.Tensor]:
@@ -87,8 +88,8 @@ class OutputGraph(torch.fx.Tracer):
 
     @property
     def mutates(self) -> bool:
-        """Something is changed in place."""
-        return bool(self.written)
+        """Something that may have been there before is changed in place."""
+        return any_may_be_input(self.written)
 
     def add_input(self, source: Source, example: torch.Tensor) -> torch.fx.Proxy:
         """A placeholder named after its source: `x`, `globals_w`. The names are the same in every process. Placeholders come before

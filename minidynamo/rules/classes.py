@@ -25,6 +25,7 @@ from ..variables.exceptions import SIMPLE_INIT, ExceptionVariable
 from ..variables.functions import BuiltinVariable, FunctionVariable
 from ..variables.keys import Key
 from ..variables.module_objects import NewModuleVariable
+from ..variables.own_access import NewOwnAccessVariable, has_own_access
 from ..variables.partials import PLACEHOLDER, PartialVariable
 from ..variables.sequences import NONE, TupleVariable
 from ..variables.sets import FrozenSetVariable
@@ -84,7 +85,7 @@ def may_allocate(cls: Any) -> bool:
         and not is_subtype(cls, torch.jit.ScriptModule)
         and not is_enumeration(cls)
         and type_lookup(cls, "__del__") is None
-        and has_plain_attributes(cls)
+        and (has_plain_attributes(cls) or has_own_access(cls) and not is_subtype(cls, torch.nn.Module))
     )
 
 
@@ -129,6 +130,8 @@ def allocate(tx: Tracing, cls: BuiltinVariable) -> NewObjectVariable:
         made = NewDictObjectVariable(cls.fn, cls)
     elif is_subtype(cls.fn, torch.nn.Module):
         made = NewModuleVariable(cls.fn, cls)
+    elif has_own_access(cls.fn):
+        made = NewOwnAccessVariable(cls.fn, cls)
     else:
         made = NewObjectVariable(cls.fn, cls)
     tx.trace.holds(made)

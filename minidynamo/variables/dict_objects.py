@@ -3,7 +3,6 @@ C see."""
 
 from __future__ import annotations
 
-import types
 from collections import OrderedDict
 from typing import Any
 
@@ -20,6 +19,7 @@ from .functions import BuiltinVariable
 from .keys import Key
 from .registry import wraps_if
 from .user_objects import (
+    C_METHODS,
     NewObjectVariable,
     UserMethodVariable,
     UserObject,
@@ -27,8 +27,6 @@ from .user_objects import (
     has_plain_attributes,
     is_users_object,
 )
-
-C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
 
 
 def is_dict_class(cls: type) -> bool:

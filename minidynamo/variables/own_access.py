@@ -13,11 +13,20 @@ from .base import Tracing, VariableTracker
 from .constant import ConstantVariable
 from .raising import ObservedException
 from .registry import wraps_if
-from .user_objects import SLOT, UserMethodVariable, UserObjectVariable, is_attribute_error, is_users_object
+from .user_objects import (
+    SLOT,
+    NewObjectVariable,
+    UserMethodVariable,
+    UserObject,
+    UserObjectVariable,
+    is_attribute_error,
+    is_users_object,
+)
 
 
-class OwnAccessVariable(UserObjectVariable):
-    """Guards and emitted code read attributes as they lie in the instance and the class, so that neither runs the method again."""
+class OwnAccess(UserObject):
+    """What existing and new ones share. Guards and emitted code read attributes as they lie in the instance and the class, so that
+    neither runs the method again."""
 
     __slots__ = ()
 
@@ -32,12 +41,24 @@ class OwnAccessVariable(UserObjectVariable):
 
     def generic_getattr(self, tx: Tracing, name: str) -> VariableTracker:
         """What `object.__getattribute__` gives; that it gives something is known."""
-        return UserObjectVariable.getattr(self, tx, name)
+        return UserObject.getattr(self, tx, name)
 
     def lacks(self, tx: Tracing, name: str, generic: bool = False) -> bool:
         if generic:
             return super().lacks(tx, name, generic=True)
         return self.raises_attribute_error(tx, name)
+
+    def read_descriptor(self, tx: Tracing, name: str, raw: Any) -> VariableTracker:
+        found = super().read_descriptor(tx, name, raw)
+        if isinstance(found, UserMethodVariable):
+            found.made_anew = True
+        return found
+
+
+class OwnAccessVariable(OwnAccess, UserObjectVariable):
+    """One that exists outside of the trace."""
+
+    __slots__ = ()
 
     def own_attribute(self, tx: Tracing, name: str) -> VariableTracker | None:
         if name in self.stored:
@@ -63,16 +84,20 @@ class OwnAccessVariable(UserObjectVariable):
         base = TypeSource(self.source) if name in self.stored else self.source
         return AttrSource(base, name, raw=True)
 
-    def read_descriptor(self, tx: Tracing, name: str, raw: Any) -> VariableTracker:
-        found = super().read_descriptor(tx, name, raw)
-        if isinstance(found, UserMethodVariable):
-            found.made_anew = True
-        return found
+
+class NewOwnAccessVariable(OwnAccess, NewObjectVariable):
+    """One that was made in the trace."""
+
+    __slots__ = ()
+
+
+def has_own_access(cls: type) -> bool:
+    return type(type_lookup(cls, "__getattribute__")) is types.FunctionType
 
 
 def _followed(value: Any) -> bool:
     cls = type(value)
-    return is_users_object(cls) and type(type_lookup(cls, "__getattribute__")) is types.FunctionType
+    return is_users_object(cls) and has_own_access(cls)
 
 
 @wraps_if("object with __getattribute__", _followed)

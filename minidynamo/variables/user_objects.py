@@ -29,6 +29,7 @@ HEAP_TYPE = 0x200
 # Builtin classes whose attribute access is object's own, under descriptors of their own.
 USUAL = (object, BaseException, dict, collections.OrderedDict)
 SLOT = (types.MemberDescriptorType,)
+C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
 FORWARD = {
     "+": "__add__",
     "-": "__sub__",
@@ -182,7 +183,7 @@ class UserObject(WithMembers):
     def read_descriptor(self, tx: Tracing, name: str, raw: Any) -> VariableTracker:
         """What the class attribute `raw` gives on this instance."""
         kind = type(raw)
-        if kind is types.FunctionType:
+        if kind is types.FunctionType or kind in C_METHODS:
             return UserMethodVariable(tx.wrap(raw, self.class_source(tx, name)), self, name)
         if kind is property:
             if type(raw.fget) is not types.FunctionType:
@@ -348,7 +349,7 @@ class UserObject(WithMembers):
         if raw is None:
             self.guard_presence(tx, name)
             return None
-        if type(raw) in (types.WrapperDescriptorType, types.MethodDescriptorType):
+        if type(raw) in C_METHODS:
             tx.install(make_guard(self.class_source(tx, name), GuardBuilder.ID_MATCH))
             return None
         if type(raw) is not types.FunctionType:

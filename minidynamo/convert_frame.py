@@ -27,7 +27,7 @@ from .misses import (
 )
 from .pycode.module_call import is_module_call
 from .reasons import BACKEND_FAILED, SKIP_ARGUMENT, SKIP_INTERNAL, SKIP_LOOP, Why, unsupported_error, why
-from .rules.trace_rules import frame_policy, nothing_below
+from .rules.trace_rules import frame_policy, library_of, nothing_below
 from .sources import check_local_name
 from .translate.plan import SkipFrame
 
@@ -139,7 +139,10 @@ def _skip(frame: FrameInput, skip: SkipFrame, one_graph: bool) -> Answer:
         return PLAIN_BELOW  # the caller is to get the program's own exception, not one about graphs
     if one_graph:
         raise unsupported_error(frame.code.co_qualname, skip.reason, where)
-    if events.listening() and not is_module_call(frame.code):  # (whose forward is a frame by itself)
+    silent = (
+        is_module_call(frame.code) or library_of(frame.code) == "minidynamo"
+    )  # (forward is a frame by itself)
+    if events.listening() and not silent:
         events.emit(events.Skipped(frame.where, skip.reason.code, skip.reason.text, skip.reason.hint))
     if not skip.mark:
         return None

@@ -38,11 +38,13 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GraphInput:
-    """One placeholder: where its tensor comes from and the tensor that was seen."""
+    """One placeholder: where its tensor comes from and the tensor that was seen. convert: what makes the tensor that the graph is
+    given of the one that is there, with its further arguments (none: nothing)."""
 
     name: str
     source: Source
     example: torch.Tensor
+    convert: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +93,18 @@ class OutputGraph(torch.fx.Tracer):
         """Something that may have been there before is changed in place."""
         return any_may_be_input(self.written)
 
-    def add_input(self, source: Source, example: torch.Tensor) -> torch.fx.Proxy:
+    def add_input(
+        self,
+        source: Source,
+        example: torch.Tensor,
+        convert: tuple[Any, ...] = (),
+    ) -> torch.fx.Proxy:
         """A placeholder named after its source: `x`, `globals_w`. The names are the same in every process. Placeholders come before
-        all other nodes."""
+        all other nodes. `example` is what `convert`, if given, made of the tensor."""
         last = next(reversed(self.inputs), None)
         with self.graph.inserting_after(last):
             node = self.graph.placeholder(re.sub(r"\W+", "_", source.name()).strip("_") or "input")
-        self.inputs[node] = GraphInput(node.name, source, example)
+        self.inputs[node] = GraphInput(node.name, source, example, convert)
         return torch.fx.Proxy(node, self)
 
     def add_op(

@@ -59,6 +59,9 @@ def call(
     if classes.may_instantiate(target):
         return classes.instantiate(tx, fn, args, kwargs)
     if isinstance(fn, TorchFunctionVariable):
+        made = tensor_ops.overridden(tx, target, args, kwargs)
+        if made is not None:
+            return made
         if (
             isinstance(target, types.FunctionType)
             and fn.source is not None

@@ -28,6 +28,7 @@ NEW: frozenset[Any] = frozenset(
         *(getattr(torch, name) for name in _NAMES if hasattr(torch, name)),
         *(getattr(operator, name) for name in _OPERATORS),
         *_FUNCTIONS,
+        torch.ops.aten.alias.default,
     ]
 )
 

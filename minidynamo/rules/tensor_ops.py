@@ -27,7 +27,8 @@ from ..variables.constant import BINARY, COMPARE, CONSTANT_TYPES, INPLACE, UNARY
 from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVariable, TupleVariable
 from ..variables.structseq import StructSequenceVariable
 from ..variables.tensor import TensorVariable
-from . import torch_functions
+from ..variables.tensor_subclasses import TensorSubclass
+from . import overrides, torch_functions
 from .torch_functions import Argument, TorchKind
 from .torch_state import guard_read
 
@@ -81,6 +82,9 @@ def tensor_op(
 ) -> VariableTracker:
     """Add one operator to the graph. Breaks the graph when it needs data, would fail, or reaches outside of the graph."""
     tx.guard_global_state()
+    attribute = torch_functions.attribute_of(target)
+    if attribute is not None and len(args) == 1 and not kwargs:
+        target, args = getattr, [args[0], ConstantVariable(attribute)]
     name, kind = name_of(target), kind_of(target)
     if kind is None:
         tx.unsupported(UNSUPPORTED_CALL, name=name)
@@ -88,6 +92,9 @@ def tensor_op(
         tx.unsupported(REASONS.get(kind.reason or "", GLOBAL_STATE_CALL), name=name)
     args = [realized(tx, a) for a in args]
     kwargs = {k: realized(tx, v) for k, v in kwargs.items()}
+    made = overrides.overridden(tx, name, target, args, kwargs)
+    if made is not None:
+        return made
     if "out" in kwargs and kwargs["out"].python_type() is not type(None):
         tx.unsupported(CALL_ARGUMENTS, name=name, detail="out=")
     operands = (*args, *kwargs.values())
@@ -113,18 +120,33 @@ def tensor_op(
         if result is None and target is not getattr:  # it is called for what it does, and that is not known
             tx.unsupported(UNSUPPORTED_CALL, name=name)
         return from_constant(tx, name, result, guards)
+    given_back = next(
+        (t for t in _tensors(operands) if isinstance(t, TensorSubclass) and t.meta is result), None
+    )
+    if given_back is not None and not written and not draws:
+        return given_back
     itself = args[0] if args and kind.gives_self(*proxies) and isinstance(args[0], TensorVariable) else None
     if itself is not None and result != itself.meta:
         tx.unsupported(METADATA_MUTATION, name=name)
     for tensor in written:
-        if tensor.source is not None:
-            tx.mutates(tensor.source)
+        origin = tensor.origin()
+        if origin is not None:
+            tx.mutates(origin)
     if not isinstance(target, str) and target not in OPERATORS:
         target = torch_functions.graph_target(target)[1]
     changed = [tensor.as_proxy().node for tensor in written]
     proxy = tx.graph.add_op(target, *proxies, tx.position(), changed, draws)
     tx.note_operator()
     return itself if itself is not None else from_result(tx, name, proxy, result, guards)
+
+
+def overridden(
+    tx: Tracing, target: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+) -> VariableTracker | None:
+    """What `__torch_function__` of an argument's class gives for a call of `target`, if torch asks one."""
+    args = [realized(tx, a) for a in args]
+    kwargs = {k: realized(tx, v) for k, v in kwargs.items()}
+    return overrides.overridden(tx, name_of(target), target, args, kwargs)
 
 
 def _nodes(values: Iterable[Any]) -> Iterator[torch.fx.Node]:

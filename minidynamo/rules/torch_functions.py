@@ -546,6 +546,18 @@ def _builtin_kind(fn: Any) -> TorchKind | None:
     return None
 
 
+def attribute_of(fn: Any) -> str | None:
+    """The name of the attribute that `torch.Tensor.T.__get__` or one of its kin reads, where that may be a node or a constant."""
+    if type(fn) is not types.MethodWrapperType or fn.__name__ != "__get__":
+        return None
+    kind, owner = _getter_kind(fn), fn.__self__
+    if kind is None or not kind.in_graph:
+        return None
+    if isinstance(owner, types.GetSetDescriptorType):
+        return owner.__name__
+    return next(name for name, value in vars(torch.Tensor).items() if value is owner)
+
+
 def _getter_kind(fn: Any) -> TorchKind | None:
     """`torch.Tensor.T.__get__` and its kin: what get_overridable_functions() has for attributes."""
     owner = fn.__self__

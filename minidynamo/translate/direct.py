@@ -33,6 +33,8 @@ def direct_plan(
         return None
     if not isinstance(capture.exit, Return) or code.co_cellvars:
         return None
+    if any(given.convert for given in graph.inputs):
+        return None
     names = flat_names(code)
     inputs = [_argument(graph_input.source, names) for graph_input in graph.inputs]
     recipe = _recipe(capture.exit.value, capture, names)
@@ -53,7 +55,7 @@ def _recipe(tracker: VariableTracker, capture: Capture, names: Sequence[str]) ->
     if tracker.source is not None:
         argument = _argument(tracker.source, names)
         return None if argument is None else ("argument", argument)
-    if isinstance(tracker, TensorVariable):
+    if isinstance(tracker, TensorVariable) and tracker.is_output():
         assert capture.graph is not None
         return "output", capture.graph.outputs[tracker.proxy.node]
     if type(tracker) is ConstantVariable:

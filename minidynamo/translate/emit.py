@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import torch
 
 from ..cache import RERUN, EntryHandle, ResumeFunction
+from ..graph.output_graph import GraphInput
 from ..pycode import expr as E
 from ..pycode.resume import HANDLED_PARAM, UNBOUND, handler_at_entry, resume_code
 from ..reasons import SKIP_FOREIGN_FUNCTION, SKIP_REBUILD, why
@@ -219,8 +220,15 @@ class Emitter:
         if graph is None or self.compiled is None:
             return ()
         self._graph = E.Local("___graph")
-        inputs = tuple(self.load(i.source) for i in graph.inputs)
+        inputs = tuple(map(self.graph_input, graph.inputs))
         return (E.Assign(self._graph.name, E.Call(self.handle(self.compiled, len(graph.outputs)), inputs)),)
+
+    def graph_input(self, given: GraphInput) -> E.Expr:
+        value = self.load(given.source)
+        if not given.convert:
+            return value
+        convert, *others = map(E.Const, given.convert)
+        return E.Call(convert, (value, *others))
 
     def handle(self, target: Any, outputs: int = -1) -> E.Const:
         made = EntryHandle(target, outputs)

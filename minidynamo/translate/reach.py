@@ -45,4 +45,4 @@ class Reached:
 
     def nodes(self) -> list[torch.fx.Node]:
         """Graph nodes whose real values are needed, in the order of first use."""
-        return [t.as_proxy().node for t in self.order if t.is_proxy() and t.source is None]
+        return [t.as_proxy().node for t in self.order if t.is_output()]

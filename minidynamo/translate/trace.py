@@ -55,6 +55,8 @@ class Trace:
         self.states: dict[Key, Any] = {}  # parts of torch's state that the program changed -> what they were
         # the grad mode when all blocks around the last operator have been left
         self.mode_outside = torch.is_grad_enabled()
+        # whether operators ask `__torch_function__` of their arguments' classes, at this point of the trace
+        self.torch_function: bool = torch._C._is_torch_function_enabled()
         self.steps = 0
         self.root_index = 0  # the root frame's current instruction
         self.first_covered: int | None = (

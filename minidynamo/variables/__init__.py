@@ -22,6 +22,7 @@ from . import (
     sequences,
     sets,
     tensor,
+    tensor_subclasses,
     user_objects,
 )
 from .registry import wrapper_for
@@ -48,6 +49,7 @@ __all__ = [
     "sequences",
     "sets",
     "tensor",
+    "tensor_subclasses",
     "user_objects",
     "wrapper_for",
 ]

@@ -239,6 +239,10 @@ class VariableTracker:
     def as_proxy(self) -> Any:
         raise TypeError(f"{type(self).__name__} is not in the graph")
 
+    def is_output(self) -> bool:
+        """Whether its real value can be had from the graph only."""
+        return self.is_proxy() and self.source is None
+
     def is_python_proxy(self) -> bool:
         """True for a Python container whose leaves are graph values or constants."""
         return False

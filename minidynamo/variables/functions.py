@@ -259,12 +259,27 @@ class BuiltinVariable(VariableTracker):
     def name(self) -> str:
         return getattr(self.fn, "__qualname__", repr(self.fn))
 
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        """The name of a function, which nobody can change where it is written in C."""
+        if name in ("__name__", "__qualname__") and type(self.fn) in NAMED:
+            if type(self.fn) is types.FunctionType and self.source is not None:
+                return tx.lazily(getattr(self.fn, name), AttrSource(self.source, name))
+            return ConstantVariable(getattr(self.fn, name), guards=self.guards)
+        return super().getattr(tx, name)
+
     def call_function(
         self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
     ) -> VariableTracker:
         return tx.call(self, args, kwargs)
 
 
+NAMED = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType,
+)
 BUILTINS["sorted"] = BuiltinVariable(sorted, None)
 
 

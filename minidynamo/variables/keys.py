@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..literals import is_literal, is_weakrefable
+from ..literals import is_immutable, is_literal, is_weakrefable
 from ..reasons import OPERATOR_FAILS, USER_OBJECT_KEY
 from ..static_access import is_one_of, is_subtype, type_lookup
 from .base import Tracing, VariableTracker
@@ -19,6 +19,13 @@ from .registry import FROM_PYTHON
 CONTAINERS = (tuple, frozenset, torch.Size)
 # Classes of special forms of `typing`; like classes they hash and compare by identity.
 FORMS = tuple({type(typing.Any), type(typing.Union), type(typing.Literal), type(typing.Final)})
+# Functions, and methods of types written in C: likewise.
+FUNCTIONS = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+)
 _HASHES: tuple[Any, ...] = (enum.Enum.__hash__, enum.Flag.__hash__)
 
 
@@ -90,8 +97,8 @@ def can_be_named(value: Any) -> bool:
         return bool(value == value)
     if cls is tuple:
         return is_literal(value) and is_plain(value)
-    by_identity = is_subtype(cls, enum.Enum) or is_subtype(cls, type) or is_one_of(cls, FORMS)
-    return by_identity and is_weakrefable(value) and is_plain(value)
+    by_identity = is_subtype(cls, enum.Enum) or is_subtype(cls, type) or is_one_of(cls, (*FORMS, *FUNCTIONS))
+    return by_identity and (is_weakrefable(value) or is_immutable(value)) and is_plain(value)
 
 
 def check_name(tx: Tracing, key: Key) -> None:

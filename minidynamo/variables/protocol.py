@@ -64,8 +64,8 @@ def _right_first(left: VariableTracker, right: VariableTracker) -> bool:
     """CPython: the right operand is asked first if its type is a proper subclass of the left's. A tensor on the right is asked before
     numbers and sequences, whose slots would decline it."""
     left_type, right_type = left.python_type(), right.python_type()
-    if isinstance(right, TensorVariable):
-        return left_type in DECLINE_TENSORS
+    if isinstance(right, TensorVariable) and left_type in DECLINE_TENSORS:
+        return True
     return left_type is not right_type and is_subtype(right_type, left_type)
 
 
@@ -158,10 +158,8 @@ def truth(tx: Tracing, value: VariableTracker) -> bool:
 
 
 def iterate(tx: Tracing, value: VariableTracker) -> VariableTracker:
-    """CPython: PyObject_GetIter. Iterating a tensor unbinds it."""
+    """CPython: PyObject_GetIter."""
     value = value.realize(tx)
-    if isinstance(value, TensorVariable) and value.meta.ndim:
-        return tx.tensor_op("unbind", [value, ConstantVariable(0)], {}).slot_iter(tx)
     items = value.sequence_items(tx) if value.is_python_constant() else None
     if items is not None and isinstance(value, ConstantVariable):
         # A string's iterator: its items are known, and nothing but its type tells it from a tuple's.

@@ -13,7 +13,7 @@ from ..static_access import is_subtype, type_lookup
 from .base import Emitting, Tracing, VariableTracker
 from .classes import ClassVariable
 from .functions import BuiltinVariable
-from .user_objects import MISSING, NewObjectVariable, UserMethodVariable, UserObject
+from .user_objects import MISSING, UserMethodVariable, UserObject
 
 _MRO = type.__dict__["__mro__"].__get__
 
@@ -98,9 +98,8 @@ class SuperVariable(VariableTracker):
             if owner.source is None:
                 self._opaque(tx, "attribute")
             return owner.source
-        if isinstance(owner, NewObjectVariable):
+        if owner.source is None:
             return owner.type_source(tx)
-        assert owner.source is not None
         return TypeSource(owner.source)
 
     def reconstruct(self, emit: Emitting) -> E.Expr:

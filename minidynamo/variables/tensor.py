@@ -14,10 +14,11 @@ from ..markers import DYNAMIC_MARK, tell_static
 from ..pycode import expr as E
 from ..reasons import OPERATOR_FAILS, TENSOR_STATE, TENSOR_SUBCLASS, TENSOR_TRUTH
 from ..sources import Source
-from ..static_access import has_static_attr, is_subtype, type_lookup
+from ..static_access import has_static_attr, type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import BINARY, COMPARE, INPLACE, UNARY, ConstantVariable
-from .registry import wraps, wraps_if
+from .functions import BuiltinVariable
+from .registry import wraps
 
 
 class TensorVariable(VariableTracker):
@@ -52,6 +53,10 @@ class TensorVariable(VariableTracker):
     def as_key(self, tx: Tracing) -> Any:
         """By identity. (A set compares two tensors only when their hashes, the identities, are equal.)"""
         return super().as_key(tx) if self.source is None else tx.trace.identity_of(self)
+
+    def origin(self) -> Source | None:
+        """Where the tensor comes from whose memory an operator that writes into this one certainly changes."""
+        return self.source
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         if self.source is not None:
@@ -92,6 +97,12 @@ class TensorVariable(VariableTracker):
     def slot_setitem(self, tx: Tracing, key: VariableTracker, value: VariableTracker) -> None:
         tx.tensor_op(operator.setitem, [self, key, value], {})
 
+    def slot_iter(self, tx: Tracing) -> VariableTracker:
+        """Iterating a tensor unbinds it."""
+        if not self.meta.ndim:
+            return VariableTracker.slot_iter(self, tx)
+        return tx.tensor_op("unbind", [self, ConstantVariable(0)], {}).slot_iter(tx)
+
     # --- attributes and methods -----------------------------------------------------------------------------------------
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
         kind = tx.tensor_attribute(name)
@@ -110,7 +121,12 @@ class TensorVariable(VariableTracker):
     def call_method(
         self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
     ) -> VariableTracker:
+        if name in RULED_METHODS:
+            return tx.call(BuiltinVariable(RULED_METHODS[name], None), [self, *args], kwargs)
         return tx.tensor_op(name, [self, *args], kwargs)
+
+
+RULED_METHODS: dict[str, Any] = {"as_subclass": torch.Tensor.as_subclass}  # methods that are no operators
 
 
 class TensorMethodVariable(VariableTracker):
@@ -147,9 +163,14 @@ REFUSED: tuple[tuple[str, Callable[[torch.Tensor], bool]], ...] = (
 )
 
 
+def refused_detail(value: torch.Tensor) -> str | None:
+    """Why a tensor of class torch.Tensor is not followed, or None."""
+    return next((text for text, refuses in REFUSED if refuses(value)), None)
+
+
 @wraps(torch.Tensor, torch.nn.Parameter)
 def wrap_tensor(tx: Tracing, value: torch.Tensor, source: Source) -> VariableTracker:
-    detail = next((text for text, refuses in REFUSED if refuses(value)), None)
+    detail = refused_detail(value)
     if detail is not None:
         tx.unsupported(TENSOR_SUBCLASS, type=type(value).__name__, detail=detail)
     if DYNAMIC_MARK in value.__dict__:  # torch's mark_dynamic was here
@@ -158,9 +179,3 @@ def wrap_tensor(tx: Tracing, value: torch.Tensor, source: Source) -> VariableTra
     made = TensorVariable(proxy, TensorMeta.of(value), source)
     made.make_guards(tx, GuardBuilder.TENSOR_MATCH)
     return made
-
-
-@wraps_if("tensor subclass", lambda value: is_subtype(type(value), torch.Tensor))
-def wrap_subclass(tx: Tracing, value: torch.Tensor, source: Source) -> VariableTracker:
-    """Decision 19: a subclass is never treated as a Tensor."""
-    tx.unsupported(TENSOR_SUBCLASS, type=type(value).__name__, detail="a subclass")

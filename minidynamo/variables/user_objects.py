@@ -72,16 +72,22 @@ def is_attribute_error(stop: ObservedException) -> bool:
     return is_subtype(stop.exception.cls, AttributeError)
 
 
-class UserObject(WithMembers):
-    """What existing and new instances share. Subclasses say where attribute values and class attributes come from."""
+SHARED = ("cls", "members")  # slots of every class of trackers below UserObject
 
-    __slots__ = ("cls", "members")
+
+class UserObject(WithMembers):
+    """What existing and new instances share. Subclasses say where attribute values and class attributes come from, and have the slots
+    for what is declared here: this one adds none, so that it can stand beside another tracker among the bases."""
+
+    __slots__ = ()
     mutable = True
+    cls: type
+    members: InstanceDictVariable | None  # its `__dict__`, when that was asked for
 
     def __init__(self, cls: type, source: Source | None = None, guards: Provenance = NO_GUARDS) -> None:
         super().__init__(source, guards)
-        self.cls = cls
-        self.members: InstanceDictVariable | None = None  # its `__dict__`, when that was asked for
+        self.cls = cls  # type: ignore[misc]
+        self.members = None  # type: ignore[misc]
 
     def python_type(self) -> type:
         return self.cls
@@ -122,7 +128,7 @@ class UserObject(WithMembers):
     def as_dict(self) -> InstanceDictVariable:
         """Its `__dict__`."""
         if self.members is None:
-            self.members = InstanceDictVariable(self)
+            self.members = InstanceDictVariable(self)  # type: ignore[misc]
         return self.members
 
     def class_source(self, tx: Tracing, name: str) -> Source:
@@ -477,7 +483,7 @@ class UserObjectVariable(UserObject):
     """An instance that exists outside of the trace; always rebuilt from its source. What the trace stores into it is an
     effect, and is what later reads of the trace see."""
 
-    __slots__ = ("value", "stored", "moved")
+    __slots__ = (*SHARED, "value", "stored", "moved")
     source: Source
 
     def __init__(self, value: Any, source: Source) -> None:
@@ -571,7 +577,7 @@ class UserObjectVariable(UserObject):
 class NewObjectVariable(UserObject):
     """An instance made in the trace. Rebuilt as `object.__new__(cls)` with the attributes that the trace left in it."""
 
-    __slots__ = ("class_tracker", "attributes")
+    __slots__ = (*SHARED, "class_tracker", "attributes")
     filled_later = True
 
     def __init__(self, cls: type, class_tracker: VariableTracker) -> None:

@@ -251,7 +251,7 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
     stages = Stages(inp, opts)
     ir = lift(inp.code)
     stages.done("lift", instructions=len(ir.instructions))
-    capture = translate(inp.values, inp.code)
+    capture = translate(inp.values, inp.code, for_compiler=opts.backend.needs_meta)
     try:
         ops = capture.graph.ops if capture.graph is not None else 0
         stages.done("translate", steps=capture.steps, ops=ops, guards=len(capture.guards))

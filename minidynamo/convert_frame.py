@@ -26,7 +26,16 @@ from .misses import (
     warn,
 )
 from .pycode.module_call import is_module_call
-from .reasons import BACKEND_FAILED, SKIP_ARGUMENT, SKIP_INTERNAL, SKIP_LOOP, Why, unsupported_error, why
+from .reasons import (
+    BACKEND_FAILED,
+    SKIP_ARGUMENT,
+    SKIP_INTERNAL,
+    SKIP_LOOP,
+    SKIP_NO_TENSORS,
+    Why,
+    unsupported_error,
+    why,
+)
 from .rules.trace_rules import frame_policy, library_of, nothing_below
 from .sources import check_local_name
 from .translate.plan import SkipFrame
@@ -102,7 +111,8 @@ def _convert_frame_assert(
         if skip.mark:
             return _skip(frame, skip, one_graph)
         about.fruitless += 1
-        return _skip(frame, SkipFrame(skip.reason, skip.where, about.fruitless >= FRUITLESS), one_graph)
+        mark = about.fruitless >= FRUITLESS and not one_graph  # (other values may have operators)
+        return _skip(frame, SkipFrame(skip.reason, skip.where, mark), one_graph)
     about.compiles += 1
     return made
 
@@ -137,6 +147,8 @@ def _skip(frame: FrameInput, skip: SkipFrame, one_graph: bool) -> Answer:
     where = skip.where or frame.where
     if one_graph and skip.reason.is_own_error():
         return PLAIN_BELOW  # the caller is to get the program's own exception, not one about graphs
+    if one_graph and skip.reason.code == SKIP_NO_TENSORS.code:  # what has no operator has no break either
+        return SKIP_SUBTREE if skip.mark else PLAIN_BELOW
     if one_graph:
         raise unsupported_error(frame.code.co_qualname, skip.reason, where)
     silent = (

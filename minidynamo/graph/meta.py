@@ -44,7 +44,7 @@ from minidynamo.graph.symbolic import SymbolicMeta
 
 __all__ = [
     "MetaError", "MutatesMeta", "NeedsData", "OpFailed", "Result", "SymbolicMeta", "TensorMeta", "Unknown",
-    "canonical", "has_rule", "infer", "meta_rule", "verify",
+    "canonical", "has_rule", "infer", "is_undifferentiable", "meta_rule", "verify",
 ]  # fmt: skip
 
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.FunctionType)
@@ -127,6 +127,11 @@ def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: boo
         if op not in symbolic.SOURCES:
             raise
     return symbolic.infer(op, args, kwargs, grad_mode, _concrete)
+
+
+def is_undifferentiable(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether compilers refuse the derivative of this call. Arguments: see `infer`."""
+    return symbolic.is_undifferentiable(canonical(op), args, kwargs)
 
 
 def _concrete(

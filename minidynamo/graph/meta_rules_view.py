@@ -289,9 +289,13 @@ def select(grad_mode: bool, input: Any, dim: Any, index: Any) -> TensorMeta:
 
 @meta_rule(*named("narrow"))
 def narrow(grad_mode: bool, input: Any, dim: Any, start: Any, length: Any) -> TensorMeta:
-    """narrow(dim, start, length)."""
+    """narrow(dim, start, length). A start in a tensor decides about where the view begins, not about how large it is."""
     x = need_tensor(input)
     axis = need_dim(dim, x.ndim)
+    if is_tensor(start):
+        if start.shape or start.dtype not in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8):
+            raise Decline
+        start = 0
     if not x.shape or not 0 <= need_int(start) <= need_int(length) + start <= x.shape[axis]:
         raise Decline
     return view_of(grad_mode, x, x.shape[:axis] + (length,) + x.shape[axis + 1 :], x.stride)

@@ -20,7 +20,9 @@ from typing import Any
 import torch
 
 from minidynamo.graph import fake
-from minidynamo.graph.meta_value import MetaError, NeedsData, Result, TensorMeta
+from minidynamo.graph.meta_rules import is_tensor, named
+from minidynamo.graph.meta_value import Decline, MetaError, NeedsData, Result, TensorMeta
+from minidynamo.graph.sized import SIZED
 
 Infer = Callable[[Any, tuple[Any, ...], dict[str, Any], bool, bool], Result]
 
@@ -34,13 +36,27 @@ SOURCES = frozenset(
         *(getattr(torch, name) for name in _FUNCTIONS),
         *(("method", name) for name in (*_FUNCTIONS, "__getitem__")),
         operator.getitem,
+        *SIZED,
     }
 )
 
-#: Those without a derivative: compilers refuse a graph that has one on tensors that require a gradient.
-UNDIFFERENTIABLE = frozenset(
-    op for name in ("unique", "unique_consecutive") for op in (getattr(torch, name), ("method", name))
-)
+#: Calls whose derivative compilers refuse: operator -> whether they are such for these arguments.
+UNDIFFERENTIABLE: dict[Any, Callable[..., bool]] = {
+    **{op: lambda *given: True for name in ("unique", "unique_consecutive") for op in named(name)},
+    **{
+        op: lambda *given: any(map(is_tensor, given[1:]))
+        for name in ("narrow", "tensor_split")
+        for op in named(name)
+    },
+}
+
+
+def is_undifferentiable(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether no compiler makes a derivative of this call, though one is wanted."""
+    refuses = UNDIFFERENTIABLE.get(op)
+    values = (*args, *kwargs.values())
+    return refuses is not None and _requires_grad(values) and refuses(*values)
+
 
 #: Questions whose answers are constants if all samples agree: what they answer does not depend on an unknown size, or is a size.
 QUESTIONS = frozenset(
@@ -227,9 +243,10 @@ def _source(
 
     Raises NeedsData if the operator is none, or if anything but sizes would depend on a symbol.
     """
-    refused = grad_mode and op in UNDIFFERENTIABLE and _requires_grad((*args, *kwargs.values()))
-    if op not in SOURCES or refused:
+    if op not in SOURCES:
         raise _needs_data(op)
+    if op in SIZED:
+        return _sized(op, args, kwargs, grad_mode)
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
@@ -262,8 +279,27 @@ def _source(
     return at
 
 
+def _sized(
+    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool
+) -> Callable[[int, int], Result]:
+    """The result of an operator that has a rule for it."""
+
+    def at(index: int, first: int) -> Result:
+        def size(number: int) -> int:
+            known = (*_FEW, *_MANY)[index] + (16 * first + number if index >= len(_FEW) else 0)
+            return known + (1 << 31 if index == SAMPLES - 1 else 0)
+
+        try:
+            return SIZED[op](grad_mode and not torch.is_inference_mode_enabled(), size, *args, **kwargs)
+        except (Decline, TypeError) as error:  # (arguments that do not fit)
+            raise _needs_data(op) from error
+
+    return at
+
+
 def _requires_grad(values: tuple[Any, ...]) -> bool:
-    return any(type(value) is TensorMeta and value.requires_grad for value in values)
+    tensors = (value.samples[0] if type(value) is SymbolicMeta else value for value in values)
+    return any(is_tensor(value) and value.requires_grad for value in tensors)
 
 
 def _bound(upper: Any) -> int:

@@ -182,6 +182,8 @@ def _infer(
     on_accelerator = target is not getattr and torch.accelerator.current_accelerator() is not None
     if on_accelerator:
         args, kwargs = current_device.resolved((args, kwargs), kinds)
+    if tx.grad_mode and tx.trace.for_compiler and meta.is_undifferentiable(op, args, kwargs):
+        tx.unsupported(TENSOR_DATA, name=name)
     try:
         result = meta.infer(op, args, kwargs, tx.grad_mode)
     except meta.NeedsData:

@@ -374,10 +374,16 @@ def refuse(code: types.CodeType, ir: CodeIR) -> None:
             raise SkipFrame(why(SKIP_RESUME, opname="a comprehension whose variable is captured"))
 
 
-def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Decision] = NOTHING) -> Capture:
+def translate(
+    frame: FrameValues,
+    code: types.CodeType,
+    breaks: Mapping[int, Decision] = NOTHING,
+    for_compiler: bool = True,
+) -> Capture:
     """Stage 2: frame values and code to a capture. Raises SkipFrame when the frame is not to be compiled.
 
     breaks: decisions to begin with, by instruction index
+    for_compiler: the graph is for torch's compilers, which refuse some operators that run as they are
 
     Deterministic: a graph break adds a decision to the plan and the frame is traced again from its start.
     """
@@ -389,7 +395,7 @@ def translate(frame: FrameValues, code: types.CodeType, breaks: Mapping[int, Dec
     ir = lift(code)
     refuse(code, ir)
     while True:
-        trace = Trace(frame, code, ir, plan, inline_call)
+        trace = Trace(frame, code, ir, plan, inline_call, for_compiler)
         try:
             return attempt(trace)
         except RestartAnalysis:

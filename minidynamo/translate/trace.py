@@ -42,13 +42,20 @@ class Trace:
     """Graph, guards and wrapped values of one attempt at one frame."""
 
     def __init__(
-        self, frame: FrameValues, code: types.CodeType, ir: CodeIR, plan: Plan, inline: Inline
+        self,
+        frame: FrameValues,
+        code: types.CodeType,
+        ir: CodeIR,
+        plan: Plan,
+        inline: Inline,
+        for_compiler: bool,
     ) -> None:
         self.frame = frame
         self.code = code
         self.ir = ir
         self.plan = plan
         self.inline = inline
+        self.for_compiler = for_compiler  # else the graph is run as it is
         self.graph = OutputGraph(code.co_name)
         self.guards: dict[Guard, None] = {}
         self.opened: list[ContextVariable] = []  # managers that are entered, in this order

@@ -6,6 +6,7 @@ import types
 from typing import Any
 
 import torch
+from torch._library.custom_ops import CustomOpDef
 
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
@@ -145,6 +146,22 @@ class OverloadVariable(TorchFunctionVariable):
     """`torch.ops.aten.relu.default`, one overload: nobody can change which one that is."""
 
     __slots__ = ()
+
+
+class CustomOpVariable(TorchFunctionVariable):
+    """What `torch.library.custom_op` makes of a function: the operator that it defines."""
+
+    __slots__ = ()
+
+    def python_type(self) -> type:
+        return CustomOpDef
+
+
+@wraps(CustomOpDef)
+def wrap_custom_op(tx: Tracing, value: CustomOpDef, source: Source) -> VariableTracker:
+    made = CustomOpVariable(value, source)
+    made.make_guards(tx, GuardBuilder.ID_MATCH)
+    return made
 
 
 @wraps(torch._ops.OpOverloadPacket, torch._ops.OpOverload)

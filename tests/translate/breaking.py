@@ -37,9 +37,9 @@ def breaking(choose: Chooser) -> Iterator[list[types.CodeType]]:
     code objects that were translated."""
     translated: list[types.CodeType] = []
 
-    def translate(values: Any, code: types.CodeType) -> Any:
+    def translate(values: Any, code: types.CodeType, **options: Any) -> Any:
         translated.append(code)
-        return root.translate(values, code, choose(code))
+        return root.translate(values, code, choose(code), **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compile_frame, "translate", translate)

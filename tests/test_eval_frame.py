@@ -323,6 +323,23 @@ def test_nopython_names_place_line_reason_and_remedy():
         assert part in text
 
 
+def test_nopython_of_a_function_without_operators_is_no_error():
+    """There is nothing to capture, and no break; with values that have operators it is captured, or refused, as ever."""
+
+    def f(x, n):
+        if n < 0:
+            print("below")
+        return n + 1 if x is None else x + n
+
+    counter = CompileCounter()
+    strict = minidynamo.optimize(counter, nopython=True)(f)
+    assert [strict(None, n) for n in range(6)] == [1, 2, 3, 4, 5, 6]
+    assert counter.frame_count == 0
+    assert torch.equal(strict(X, 2), X + 2) and counter.frame_count == 1
+    with pytest.raises(minidynamo.exc.Unsupported, match="MD210"):
+        strict(X, -1)
+
+
 def test_nopython_does_not_use_an_entry_with_a_break():
     minidynamo.optimize("eager")(breaks)(X)
     with pytest.raises(Unsupported):

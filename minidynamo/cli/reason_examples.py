@@ -35,12 +35,12 @@ def f(x):
         """\
 def f(x):
     total = (x * 2).sum().item()
-    return x / total
+    return x / round(total)
 """,
         instead="""\
 def f(x):
     total = (x * 2).sum()
-    return x / total
+    return x / total.round()
 """,
     ),
     "TENSOR_TRUTH": Example(

@@ -15,6 +15,7 @@ from rich.text import Text
 from ..variables.base import VariableTracker
 from ..variables.constant import CONSTANT_TYPES
 from ..variables.lazy import LazyVariable
+from ..variables.numbers import NumberVariable
 from ..variables.opaque import NullVariable
 
 WIDTH_WITHOUT_TERMINAL = 120
@@ -68,6 +69,8 @@ def value_text(value: VariableTracker) -> str:
         return f"lazy {source_text(value)}"
     if isinstance(value, NullVariable):
         return "NULL"
+    if isinstance(value, NumberVariable):
+        return f"{value.proxy.node.name} {value.kind.__name__}"
     if value.is_proxy():
         meta = value.as_meta()
         return f"{value.as_proxy().node.name} {str(meta.dtype).removeprefix('torch.')}{meta.shape_text}"

@@ -40,10 +40,10 @@ from minidynamo.graph.meta_value import (
     TensorMeta,
     Unknown,
 )
-from minidynamo.graph.symbolic import SymbolicMeta
+from minidynamo.graph.symbolic import NumberMeta, SymbolicMeta
 
 __all__ = [
-    "MetaError", "MutatesMeta", "NeedsData", "OpFailed", "Result", "SymbolicMeta", "TensorMeta", "Unknown",
+    "MetaError", "MutatesMeta", "NeedsData", "NumberMeta", "OpFailed", "Result", "SymbolicMeta", "TensorMeta", "Unknown",
     "canonical", "has_rule", "infer", "is_undifferentiable", "meta_rule", "verify",
 ]  # fmt: skip
 

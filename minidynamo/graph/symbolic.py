@@ -5,6 +5,8 @@ operator on it is worked out for every sample by the same rules and fake tensors
 them is known; an operator that fails for one of them, or that answers with a number that is not known to be a constant, needs
 data. So no symbol reaches a guard, a constant or a graph.
 
+Numbers that are read from tensors (`x.sum().item()`) are known by samples too, and only of few operators arguments.
+
 Where the unknown sizes come from: the operators of SOURCES are run once more, on fake tensors with a ShapeEnv, whose symbols
 are then replaced by the sample values.
 """
@@ -12,6 +14,7 @@ are then replaced by the sample values.
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -112,6 +115,56 @@ class SymbolicMeta:
         return f"({', '.join(shown)}{',' if len(shown) == 1 else ''})"
 
 
+_NUMBERS: dict[type, tuple[Any, ...]] = {
+    bool: (False, True, False, True, False, True),
+    int: (0, 1, -1, 3, 1009, 10_000_019),
+    float: (0.0, 1.0, -1.5, 3.0, 1009.5, math.nan),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NumberMeta:
+    """What is known of a Python number that is read from a tensor: its type. Operators are worked out for some of its values."""
+
+    kind: type
+
+    def __post_init__(self) -> None:
+        global _met
+        _met = True
+
+    @property
+    def samples(self) -> tuple[Any, ...]:
+        """Numbers of the type."""
+        return _NUMBERS[self.kind]
+
+
+#: Operators that take such a number as one of their first two arguments: with every number they give the same but for data.
+TAKE_NUMBERS = frozenset(
+    {
+        *(getattr(operator, name) for name in "add sub mul truediv iadd isub imul itruediv gt ge lt le eq ne".split()),
+        *named(*"add sub mul div true_divide gt ge lt le eq ne add_ sub_ mul_ div_ fill_ full_like".split()),
+        *(("method", f"__{name}__") for name in (
+            "add radd sub rsub mul rmul truediv rtruediv iadd isub imul itruediv gt ge lt le eq ne"
+        ).split()),
+    }
+)  # fmt: skip
+
+
+def _takes_numbers(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether numbers that depend on data, if there are any, are only where the operator takes them. (Compilers do not get over a bool
+    there.)"""
+    found = []
+
+    def look(value: Any) -> Any:
+        if type(value) is NumberMeta:
+            found.append(value)
+        return value
+
+    fake.rebuild((args, kwargs), look)
+    taken = [value for value in args[:2] if type(value) is NumberMeta and value.kind is not bool]
+    return not found or op in TAKE_NUMBERS and len(taken) == len(found)
+
+
 def holds_symbolic(tree: Any) -> bool:
     """Whether a tensor with unknown sizes is among the arguments (cheap until the first one is met)."""
     if not _met:
@@ -120,7 +173,7 @@ def holds_symbolic(tree: Any) -> bool:
 
     def look(value: Any) -> Any:
         nonlocal found
-        found |= type(value) is SymbolicMeta
+        found |= type(value) in (SymbolicMeta, NumberMeta)
         return value
 
     fake.rebuild(tree, look)
@@ -132,6 +185,8 @@ def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: boo
 
     concrete: infers one sample; its fifth argument is whether tensors of such sizes can be made, to check rules on them
     """
+    if not _takes_numbers(op, args, kwargs):
+        raise _needs_data(op)
     first = next(_symbols)
     outcomes: list[Result] = []
     source: tuple[Any, Callable[[int, int], Result]] | None = None
@@ -174,7 +229,8 @@ def _real_agrees(op: Any, given: tuple[Any, Any], grad_mode: bool, result: Resul
 
 
 def _sample(tree: Any, index: int) -> Any:
-    return fake.rebuild(tree, lambda value: value.samples[index] if type(value) is SymbolicMeta else value)
+    known = (SymbolicMeta, NumberMeta)
+    return fake.rebuild(tree, lambda value: value.samples[index] if type(value) in known else value)
 
 
 def _symbolic(*trees: Any) -> list[SymbolicMeta]:

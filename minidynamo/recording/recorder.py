@@ -276,6 +276,7 @@ class Recorder:
     def _cause(self, event: events.Recompile, failure: GuardFailure, site: Site | None) -> Record:
         made = line_place(event.where.filename, event.begins) if event.resume else None
         if made is not None:
+            made = _bound(event, failure, made)
             failure = _of_a_break(failure, made)
         change = classify(failure)
         about = self._frames.setdefault(event.where, _Frame())
@@ -342,6 +343,15 @@ def _passed(site: Site, event: events.Recompile, failure: GuardFailure) -> Passe
     return passed(
         site.call, event.parameters, event.positional, event.where.function, failure.root_name, index
     )
+
+
+def _bound(event: events.Recompile, failure: GuardFailure, made: Place) -> Place:
+    """The statement above the break that gave the value its name, if the one at the break does not."""
+    if failure.member[0] != "name" or failure.name.startswith("___stack"):
+        return made
+    known = [w.place for w in writers((event.where.filename,), failure.member, failure.name, "")]
+    above = [place for place in known if event.where.line <= place.line <= made.line]
+    return max(above, key=lambda place: place.line, default=made)
 
 
 def _of_a_break(failure: GuardFailure, made: Place) -> GuardFailure:

@@ -25,6 +25,7 @@ from ..variables.constant import BINARY, COMPARE, CONSTANT_TYPES, INPLACE, UNARY
 from ..variables.functions import BuiltinVariable
 from ..variables.module_objects import MARKS, is_marked
 from ..variables.modules import PythonModuleVariable
+from ..variables.numbers import NumberVariable, kind_of
 from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable, TupleVariable
 from ..variables.tensor import TensorVariable
 from ..variables.user_objects import HEAP_TYPE, UserObject
@@ -233,12 +234,22 @@ def _abs(tx: Tracing, value: VariableTracker) -> VariableTracker:
     tx.unsupported(OPAQUE_VALUE, operation="abs()", type=value.type_name())
 
 
-@rule(float, int, complex)
-def _number(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
-    """Constants are folded before; what is left needs a tensor's data or the value's own methods."""
-    if args and isinstance(args[0].realize(tx), TensorVariable):
-        tx.unsupported(TENSOR_DATA, name="conversion of a tensor to a Python number")
-    tx.unsupported(UNSUPPORTED_CALL, name="a number type with these arguments")
+def _number(kind: type) -> None:
+    @rule(kind)
+    def convert(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> VariableTracker:
+        """Constants are folded before; what is left needs a tensor's data or the value's own methods."""
+        value = args[0].realize(tx) if len(args) == 1 and not kwargs else None
+        if isinstance(value, NumberVariable) and value.kind is kind:
+            return value
+        if isinstance(value, TensorVariable) and kind_of(value.meta.dtype) is kind:
+            return tx.tensor_op("item", [value], {})
+        if isinstance(value, (TensorVariable, NumberVariable)):
+            tx.unsupported(TENSOR_DATA, name="conversion of a tensor to a Python number")
+        tx.unsupported(UNSUPPORTED_CALL, name="a number type with these arguments")
+
+
+for _kind in (float, int, complex):
+    _number(_kind)
 
 
 @rule(bool)

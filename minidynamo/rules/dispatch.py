@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..guards.builder import GuardBuilder
-from ..reasons import UNSUPPORTED_CALL
+from ..reasons import TENSOR_DATA, UNSUPPORTED_CALL
 from ..static_access import static_attr
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import fold
@@ -16,6 +16,7 @@ from ..variables.enums import is_enumeration
 from ..variables.exceptions import follows, make_exception
 from ..variables.functions import BuiltinVariable, TorchFunctionVariable, UserFunctionVariable
 from ..variables.namedtuples import is_namedtuple, make_namedtuple
+from ..variables.numbers import NumberVariable
 from ..variables.sequences import RangeVariable, SequenceVariable
 from . import (  # noqa: F401 - iteration, nn_modules fill RULES
     classes,
@@ -47,6 +48,9 @@ def call(
         args = [tensor_ops.realized(tx, a) for a in args]
         if all(a.is_python_constant() for a in args) and not any(_aliases(a) or _is_long(a) for a in args):
             return fold(tx, fn.name(), target, *args)
+        read = next((a for a in args if isinstance(a, NumberVariable)), None)
+        if read is not None and target not in RULES:
+            tx.unsupported(TENSOR_DATA, name=f"{fn.name()}() of a number that was read from a tensor")
     rule = RULES.get(target) or control.rule_of(target)
     if rule is not None:
         return rule(tx, args, kwargs)

@@ -24,6 +24,8 @@ from ..reasons import (
 )
 from ..variables.base import Provenance, Tracing, VariableTracker
 from ..variables.constant import BINARY, COMPARE, CONSTANT_TYPES, INPLACE, UNARY, ConstantVariable
+from ..variables.numbers import NumberVariable
+from ..variables.numbers import kind_of as number_kind
 from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVariable, TupleVariable
 from ..variables.structseq import StructSequenceVariable
 from ..variables.tensor import TensorVariable
@@ -86,6 +88,13 @@ def tensor_op(
     if attribute is not None and len(args) == 1 and not kwargs:
         target, args = getattr, [args[0], ConstantVariable(attribute)]
     name, kind = name_of(target), kind_of(target)
+    if (
+        target in ITEM
+        and len(args) == 1
+        and not kwargs
+        and not isinstance(args[0].realize(tx), TensorSubclass)
+    ):
+        return number(tx, name, args[0].realize(tx))
     if kind is None:
         tx.unsupported(UNSUPPORTED_CALL, name=name)
     if not kind.in_graph:
@@ -147,6 +156,22 @@ def overridden(
     args = [realized(tx, a) for a in args]
     kwargs = {k: realized(tx, v) for k, v in kwargs.items()}
     return overrides.overridden(tx, name_of(target), target, args, kwargs)
+
+
+ITEM = ("item", torch.Tensor.item)
+
+
+def number(tx: Tracing, name: str, tensor: VariableTracker) -> VariableTracker:
+    """The Python number in a tensor of one element: a node of the graph. Breaks the graph where it is of another type, and where
+    the sizes are not known."""
+    meta = tensor.as_meta() if isinstance(tensor, TensorVariable) else None
+    kind = number_kind(meta.dtype) if type(meta) is TensorMeta and meta.numel == 1 else None
+    if not isinstance(tensor, TensorVariable) or kind is None:
+        tx.unsupported(TENSOR_DATA, name=name)
+    tx.guard_global_state()
+    proxy = tx.graph.add_op("item", (tensor.as_proxy().node,), {}, tx.position())
+    tx.note_operator()
+    return NumberVariable(proxy, kind, tensor.guards)
 
 
 def _nodes(values: Iterable[Any]) -> Iterator[torch.fx.Node]:

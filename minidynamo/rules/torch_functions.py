@@ -302,6 +302,7 @@ def _schema_kind(name: str, full_name: str, overloads: list[Any]) -> TorchKind:
         draws_random=draws,
         mutates=any(condition is None for _, condition in writes),
         returns_self=in_place
+        and (not overloads or any(overload._schema.returns for overload in overloads))
         and not name.startswith("_foreach")
         and name not in ("__setitem__", "index_put_impl_"),
         random_switch=switch,

@@ -15,6 +15,7 @@ from ..sources import LocalSource, Source
 from ..variables.base import VariableTracker
 from ..variables.constant import ConstantVariable
 from ..variables.lazy import LazyVariable
+from ..variables.numbers import NumberVariable
 from ..variables.sequences import ListVariable, TupleVariable
 from ..variables.tensor import TensorVariable
 from .capture import Capture, Return
@@ -55,7 +56,7 @@ def _recipe(tracker: VariableTracker, capture: Capture, names: Sequence[str]) ->
     if tracker.source is not None:
         argument = _argument(tracker.source, names)
         return None if argument is None else ("argument", argument)
-    if isinstance(tracker, TensorVariable) and tracker.is_output():
+    if isinstance(tracker, (TensorVariable, NumberVariable)) and tracker.is_output():
         assert capture.graph is not None
         return "output", capture.graph.outputs[tracker.proxy.node]
     if type(tracker) is ConstantVariable:

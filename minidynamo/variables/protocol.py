@@ -13,6 +13,7 @@ from .base import Tracing, VariableTracker
 from .classes import class_of
 from .constant import SINGLE, ConstantVariable
 from .functions import BoundMethodVariable, UserFunctionVariable
+from .numbers import NumberVariable
 from .opaque import NullVariable
 from .sequences import TupleVariable
 from .tensor import TensorVariable
@@ -66,6 +67,8 @@ def _right_first(left: VariableTracker, right: VariableTracker) -> bool:
     left_type, right_type = left.python_type(), right.python_type()
     if isinstance(right, TensorVariable) and left_type in DECLINE_TENSORS:
         return True
+    if isinstance(right, NumberVariable):  # no value of a builtin type knows what to do with one
+        return not isinstance(left, (TensorVariable, UserObject))
     return left_type is not right_type and is_subtype(right_type, left_type)
 
 

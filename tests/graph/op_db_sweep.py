@@ -25,9 +25,10 @@ HEAD = """\
 # Written by `python -m tests.graph.op_db_sweep`; the nightly test compares.
 """
 PEER_HEAD = """\
-# Calls of torch's operator database that torch.compile {version} (backend eager, fullgraph=True) captures and minidynamo does not.
-# Written by `python -m tests.graph.op_db_sweep --peer`.
+# Calls of torch's operator database that torch.compile {version} (backend eager, fullgraph=True) captures and minidynamo does not:
+# entry/variant, sample, what the capture is. Written by `python -m tests.graph.op_db_sweep --peer`.
 """
+SPECIALIZED = "compiled anew for each value in the tensor {name}"
 
 
 @contextlib.contextmanager
@@ -95,6 +96,25 @@ def committed() -> list[str]:
     return [line for line in TABLE.read_text().splitlines() if not line.startswith("#")]
 
 
+def what_it_is(case: db.Case, call: db.Call) -> str:
+    """Whether the peer's capture depends on what is in a small tensor of integers: it is called with another number there."""
+    for at, given in enumerate(call.args):
+        if not isinstance(given, torch.Tensor) or given.dtype is not torch.int64 or given.ndim:
+            continue
+        graphs: list[Any] = []
+
+        def counted(gm: Any, inputs: Any, graphs: list[Any] = graphs) -> Any:
+            graphs.append(gm)
+            return gm.forward
+
+        fn = torch.compile(db.program(case, call), backend=counted, fullgraph=True)
+        for value in (1, 2, 3):
+            fn(*call.args[:at], torch.tensor(value), *call.args[at + 1 :], **call.kwargs)
+        if len(graphs) == 3:
+            return SPECIALIZED.format(name=f"a{at - 1}" if at else "x")
+    return "captured"
+
+
 def main() -> None:
     cases = list(db.cases(db.database()))
     if "--peer" not in sys.argv:
@@ -106,7 +126,7 @@ def main() -> None:
         for case in (case for case in cases if case.name in {name for name, _ in missed}):
             for call in db.calls(case):
                 if (case.name, call.label) in missed and outcome(case, call, peers) == "":
-                    lines.append(f"{case.name}  {call.label}\n")
+                    lines.append(f"{case.name}  {call.label}  {what_it_is(case, call)}\n")
     PEER.write_text(PEER_HEAD.format(version=torch.__version__.split("+")[0]) + "".join(lines))
 
 

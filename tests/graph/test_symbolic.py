@@ -114,6 +114,10 @@ CAPTURED = {
     "known facts": "y = x[x > 0]\n    return y + y.dim() if y.dtype is torch.float32 and y.ndim == 1 else x",
     "like another": "y = x[x > 0]\n    return torch.zeros_like(y) + y",
     "a known size": "i = x.nonzero()\n    return i * i.shape[1] if False else i * i.size(1)",
+    "split at indices": "a, b, c = x.tensor_split(torch.tensor([1, 2]), 1)\n    return a * 2, b.sum(), c.cos()",
+    "split at what is computed": "return torch.tensor_split(x, (x[0] > 2).nonzero().flatten()[:0] + 1)[0] * 2",
+    "combinations": "return torch.combinations(x[0], 2) * 2, torch.combinations(x[0], 3, True).sum()",
+    "narrow from a tensor": "return x.narrow(0, x[:, 0].argmax() // 2, 2) + 1, torch.narrow(x, 1, x[0].argmin(), 1)",
     "written back": "m = x > 2\n    y = x * 1\n    y[m] = x[m] * 10\n    return y",
 }
 
@@ -135,6 +139,7 @@ BREAKS = {
     "fails when empty": "y = x[x > 0] + 1\n    try:\n        return y.max()\n    except RuntimeError:\n        return x",
     "sizes that may differ": "y = x[x > 0]\n    return y + x[x > 0].cos()",
     "rank": "y = x[x > 8] + 1\n    return y.squeeze() * y.squeeze().dim()",
+    "how many parts": "return x.tensor_split(torch.tensor(2))[0] * 2",
     "truth": "y = x[x > 10]\n    return x + 1 if y.sum() > 0 else x - 1",
 }
 
@@ -148,16 +153,23 @@ def test_breaks(body):
         minidynamo.optimize("eager", nopython=True)(scope["f"])(T(3, 4))
 
 
-def test_unique_of_what_requires_a_gradient_is_not_captured():
-    """It has no derivative, and a compiler would refuse the graph."""
-
-    def f(x):
-        return torch.unique(x) * 2
-
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: torch.unique(x) * 2,
+        lambda x: x.tensor_split(torch.tensor([1]))[0] * 2,
+        lambda x: torch.narrow(x, 0, torch.tensor(1), 2) * 2,
+    ],
+    ids=["unique", "tensor_split", "narrow"],
+)
+def test_what_compilers_make_no_derivative_of_is_for_others_only(f):
+    """A compiler would refuse the graph, or its backward pass; as it is it runs."""
     x = T(3, requires_grad=True)
     with pytest.raises(minidynamo.exc.Unsupported, match="MD203"):
         minidynamo.optimize("aot_eager", nopython=True)(f)(x)
     assert torch.equal(minidynamo.optimize("aot_eager")(f)(x), f(x))
+    assert torch.equal(minidynamo.optimize("eager", nopython=True)(f)(x), f(x))
+    assert torch.equal(minidynamo.optimize("aot_eager", nopython=True)(f)(x.detach()), f(x))
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])

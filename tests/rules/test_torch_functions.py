@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import get_ignored_functions, get_overridable_functions
 
+import minidynamo
 from minidynamo.rules import torch_functions
 from minidynamo.rules.torch_functions import (
     GRAPH_ATTRIBUTES,
@@ -324,6 +325,34 @@ def test_operators_and_custom_operators():
     assert classify(torch.ops.aten.add_).mutates
     assert not classify(torch.ops.aten.bernoulli).mutates
     assert classify(torch.ops.aten.bernoulli).draws_random
+
+
+def test_custom_operators_are_captured():
+    """By the function that `custom_op` gives, by name and by overload; what they write into is seen."""
+
+    @torch.library.custom_op("minidynamo_test::grow_", mutates_args={"x"})
+    def grow_(x: torch.Tensor, factor: float) -> None:
+        x.mul_(factor)
+
+    @torch.library.custom_op("minidynamo_test::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @twice.register_fake
+    def _(x):
+        return torch.empty_like(x)
+
+    def f(x, y):
+        grow_(y, 3.0)
+        ops = torch.ops.minidynamo_test
+        return twice(x) + y, ops.twice(y), ops.twice.default(x)
+
+    for backend in ("eager", "aot_eager"):
+        given, plain = [torch.ones(2), torch.full((2,), 2.0)], [torch.ones(2), torch.full((2,), 2.0)]
+        captured = minidynamo.optimize(backend, nopython=True)(f)
+        for _ in range(2):
+            torch.testing.assert_close(captured(*given), f(*plain))
+            torch.testing.assert_close(given, plain)
 
 
 @pytest.mark.slow

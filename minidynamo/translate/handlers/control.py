@@ -7,6 +7,7 @@ from typing import Any
 from ...pycode.instruction import Instruction
 from ...reasons import OPAQUE_VALUE, TENSOR_BRANCH
 from ...variables import protocol
+from ...variables.numbers import NumberVariable
 from ...variables.tensor import TensorVariable
 from .table import Handler, handles
 
@@ -21,7 +22,7 @@ def jump(tx: Any, inst: Instruction) -> None:
 def jump_if(wanted: bool) -> Handler:
     def handler(tx: Any, inst: Instruction) -> None:
         value = tx.pop().realize(tx)
-        if isinstance(value, TensorVariable):
+        if isinstance(value, (TensorVariable, NumberVariable)):
             tx.unsupported(TENSOR_BRANCH)
         if protocol.truth(tx, value) is wanted:
             tx.jump(inst.target)

@@ -122,8 +122,8 @@ def _whole(plain: Callable[..., GuardedCode], seen: Observed) -> Callable[..., G
 
 def _part(name: str) -> Callable[[Callable[..., Any], Observed], Callable[..., Any]]:
     def wrap(plain: Callable[..., Any], seen: Observed) -> Callable[..., Any]:
-        def stage(*args: Any) -> Any:
-            value = plain(*args)
+        def stage(*args: Any, **options: Any) -> Any:
+            value = plain(*args, **options)
             setattr(seen.compilations[-1], name, value)
             return value
 

@@ -89,6 +89,12 @@ SAMPLES = [
     Sample("_OpNamespace", "torch.ops.aten", "v is torch", other("torch")),
     Sample("OpOverloadPacket", "torch.ops.aten.relu", "v(x - 2), v.default(x)", other("torch.ops.aten.neg")),
     Sample("OpOverload", "torch.ops.aten.relu.default", "v(x - 2)", other("torch.ops.aten.neg.default")),
+    Sample(
+        "CustomOpDef", "minidynamo_contract_twice", "v(x)", other("None"),
+        "@torch.library.custom_op('minidynamo_contract::twice', mutates_args=())\n"
+        "def minidynamo_contract_twice(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n"
+        "minidynamo_contract_twice.register_fake(torch.empty_like)",
+    ),
     Sample("inference_mode", "torch.inference_mode()", "v.mode", other("torch.inference_mode(False)")),
     Sample("record_function", "torch.profiler.record_function('a')", "v.name", "setattr(V, 'name', 'b')"),
     Sample("no_grad", "torch.no_grad()", "v is None", other("None")),

@@ -18,7 +18,7 @@ c_files = $(wildcard native/*.c native/*.h)
 cpp_files = $(wildcard native/*.cpp native/*.hpp native/*/*.cpp native/*/*.h)
 
 .PHONY: help venv build openreg demo test test-quick test-py312 test-py313 test-py314 test-native test-asan wheel-check \
-	nightly lint format bench bench-counters bench-quick docs clean
+	nightly lint format bench bench-baseline bench-counters bench-quick performance docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / { printf "  make %-34s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,8 +86,14 @@ bench-quick: build ## a short benchmark run: under five minutes
 bench-counters: build ## exact counters of the quick workloads against benchmarks/baseline.json
 	$(python) -m benchmarks micro models train python scaling --quick --counters --vs benchmarks/baseline.json $(ARGS)
 
+bench-baseline: build ## writes benchmarks/baseline.json anew
+	$(python) -m benchmarks micro models train python scaling --quick --counters --plain --portable benchmarks/baseline.json
+
 bench: build ## the whole benchmark run: under forty minutes
 	$(python) -m benchmarks $(ARGS)
+
+performance: build ## the whole benchmark run, written to docs/performance.md with its plots, and to build/bench as JSON and Markdown
+	$(python) -m benchmarks -o build/bench/run.json --md build/bench/run.md --page docs/performance.md $(ARGS)
 
 docs: build ## the pages of docs/codes, from the rows of minidynamo/reasons.py
 	$(python) -m minidynamo explain --write docs/codes

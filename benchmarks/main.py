@@ -1,7 +1,8 @@
 """The command line of the harness.
 
-    minidynamo bench [SUITE...] [--vs torch|eager|FILE] [-o r.json] [--md r.md] [--svg DIR] [--quick]
+    minidynamo bench [SUITE...] [--vs torch|eager|FILE] [-o r.json] [--md r.md] [--svg DIR] [--page FILE] [--quick]
     minidynamo bench compare BASE.json NEW.json [--fail 5%]
+    minidynamo bench show RUN.json [--md r.md] [--svg DIR] [--page FILE]
 
 Exit codes: 0; 1 a workload failed; 2 wrong usage or an unreadable file; 3 a regression.
 """
@@ -14,8 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import results, tables
+from . import page, results, tables
 from .comparing import compare
+from .plots import NoPlots, draw
 from .workloads import SUITES
 
 
@@ -37,6 +39,17 @@ def percent(text: str) -> float:
     return value
 
 
+def seconds(text: str) -> float:
+    """A positive number."""
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds") from error
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds between 0 and a million")
+    return value
+
+
 def suite(text: str) -> str:
     if text not in SUITES:
         raise argparse.ArgumentTypeError(f"no suite {text!r}; suites are {', '.join(SUITES)}")
@@ -47,7 +60,7 @@ def parser() -> OneLineParser:
     made = OneLineParser(
         prog="minidynamo bench",
         description="What minidynamo costs and gains.",
-        epilog="`minidynamo bench compare BASE NEW` compares two runs.",
+        epilog="`minidynamo bench compare BASE NEW` compares two runs; `minidynamo bench show RUN` renders a stored one.",
     )
     made.add_argument(
         "suites", nargs="*", type=suite, metavar="SUITE", help=f"{', '.join(SUITES)} (default: all)"
@@ -59,6 +72,7 @@ def parser() -> OneLineParser:
         help="compare with torch.compile too (default), with eager only, or also with a stored run",
     )
     made.add_argument("--quick", action="store_true", help="fewer workloads, fewer pairs")
+    made.add_argument("--budget", type=seconds, metavar="SECONDS", help="time for the whole run")
     made.add_argument("--counters", action="store_true", help="exact counters only, no times")
     made.add_argument("--only", metavar="TEXT", help="workloads whose name contains TEXT")
     made.add_argument("--fail", type=percent, default=0.05, metavar="5%%", help="threshold with --vs FILE")
@@ -69,9 +83,25 @@ def parser() -> OneLineParser:
         metavar="FILE",
         help="write counters and ratios only, for a committed baseline",
     )
+    outputs(made)
+    made.add_argument("--plain", action="store_true", help="tab-separated lines also on a terminal")
+    return made
+
+
+def outputs(made: argparse.ArgumentParser) -> None:
+    """The options that say what is written of a run."""
     made.add_argument("--md", type=Path, metavar="FILE", help="write Markdown")
     made.add_argument("--svg", type=Path, metavar="DIR", help="write plots (SVG and PNG)")
+    made.add_argument(
+        "--page", type=Path, metavar="FILE", help="write the page of docs/, its plots beside it"
+    )
+
+
+def show_parser() -> OneLineParser:
+    made = OneLineParser(prog="minidynamo bench show", description="Renders a stored run.")
+    made.add_argument("run", type=Path)
     made.add_argument("--plain", action="store_true", help="tab-separated lines also on a terminal")
+    outputs(made)
     return made
 
 
@@ -86,7 +116,7 @@ def compare_parser() -> OneLineParser:
         type=percent,
         default=0.05,
         metavar="5%%",
-        help="smallest change of a ratio that counts (default 5%%)",
+        help="smallest slowdown that counts (default 5%%)",
     )
     return made
 
@@ -99,14 +129,9 @@ def told(base: dict[str, Any], new: dict[str, Any], threshold: float) -> int:
     worse = sum(change.worse for change in changes)
     rows = {row["name"] for row in base["workloads"]} & {row["name"] for row in new["workloads"]}
     print(
-        f"{worse} regression{'s' * (worse != 1)} in {len(rows)} workloads (threshold {threshold:.0%}, intervals apart, above A/A noise)"
+        f"{worse} regression{'s' * (worse != 1)} in {len(rows)} workloads (threshold {threshold:.0%}, beyond chance and A/A noise)"
     )
     return 3 if worse else 0
-
-
-def show_progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -116,41 +141,60 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words[:1] == ["compare"]:
             options = compare_parser().parse_args(words[1:])
             return told(results.read(options.base), results.read(options.new), options.fail)
+        if words[:1] == ["show"]:
+            options = show_parser().parse_args(words[1:])
+            return rendered(results.read(options.run), options)
         return measure(parser().parse_args(words))
-    except results.Unreadable as error:
+    except (results.Unreadable, NoPlots) as error:
         print(f"minidynamo bench: {error}", file=sys.stderr)
-        return 2
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        print(f"minidynamo bench: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+    return 2
 
 
-def measure(options: argparse.Namespace) -> int:
-    base = None if options.vs in ("torch", "eager") else results.read(Path(options.vs))
-    from .plots import NoPlots, draw
-    from .runner import Plan, run
-
-    plan = Plan(
-        options.suites or list(SUITES), options.quick, options.vs != "eager", options.only, options.counters
-    )
-    document = run(plan, show_progress)
-    show_progress("")
-    if not document["workloads"]:
-        print("minidynamo bench: no workload fits; see benchmarks/suites", file=sys.stderr)
-        return 2
+def rendered(document: dict[str, Any], options: argparse.Namespace) -> int:
+    """The run on the terminal and in the files that were asked for. Raises NoPlots, OSError."""
     if options.plain or not sys.stdout.isatty():
         print(tables.plain(document))
     else:
         tables.print_rich(document)
+    if options.md:
+        options.md.write_text(tables.markdown(document))
+    if options.svg:
+        draw(document, options.svg)
+    if options.page:
+        page.write(document, options.page)
+    return 0
+
+
+def measure(options: argparse.Namespace) -> int:
+    base = None if options.vs in ("torch", "eager") else results.read(Path(options.vs))
+    from .progress import shown
+    from .runner import Plan, run
+
+    targets = (options.output, options.portable, options.md, options.page)
+    for path in (*(target.parent for target in targets if target), *(p for p in (options.svg,) if p)):
+        path.mkdir(parents=True, exist_ok=True)  # what cannot be written is found before anything is measured
+    plan = Plan(
+        options.suites or list(SUITES),
+        options.quick,
+        options.vs != "eager",
+        options.only,
+        options.counters,
+        options.budget,
+    )
+    with shown() as progress:
+        document = run(plan, progress)
+    if not document["workloads"]:
+        print("minidynamo bench: no workload fits; see benchmarks/suites", file=sys.stderr)
+        return 2
     if options.output:
         results.write(document, options.output)
     if options.portable:
         results.write(results.portable(document), options.portable)
-    if options.md:
-        options.md.write_text(tables.markdown(document))
-    if options.svg:
-        try:
-            draw(document, options.svg)
-        except NoPlots as error:
-            print(f"minidynamo bench: {error}", file=sys.stderr)
-            return 2
+    rendered(document, options)
     failed = sum("error" in row for row in document["workloads"])
     compared = told(base, document, options.fail) if base is not None else 0
     return compared or (1 if failed else 0)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
+import platform
 import subprocess
 import sys
 import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import torch
 
-import minidynamo
+from .budget import Share
+from .measures.subject import compiled_by_torch, forget, limits, optimized
+from .sampling import Effort, paired
+from .workloads import Case
 
+ROOT = Path(__file__).resolve().parents[1]
 START = {
+    "python": "pass",
     "import torch": "import torch",
     "import minidynamo": "import torch, minidynamo; minidynamo.optimize",
     "first compile": "import torch, minidynamo; minidynamo.optimize('eager')(lambda x: x + 1)(torch.ones(2))",
@@ -21,81 +32,165 @@ START = {
     "torch.compile, first compile": "import torch; torch.compile(lambda x: x + 1, backend='eager')(torch.ones(2))",
 }
 CLOCK = "import time; {}; print(time.process_time())"
+CLI = {
+    "minidynamo --version": ("--version",),
+    "minidynamo tables": ("tables",),
+    "minidynamo explain": ("explain",),
+}
 
 
-def start(repeats: int) -> dict[str, float]:
-    """CPU seconds of fresh processes, the least of `repeats`, taken in turn."""
+def start(repeats: int, share: Share) -> dict[str, float]:
+    """CPU seconds of fresh processes, the least of `repeats` (of one where the share of the time is short), taken in turn."""
     best: dict[str, float] = {}
     for _ in range(repeats):
+        begin = share.clock()
         for name, source in START.items():
-            done = subprocess.run(
-                [sys.executable, "-c", CLOCK.format(source)], capture_output=True, text=True, check=True
+            best[name] = min(best.get(name, 1e9), float(finished(["-c", CLOCK.format(source)]).split()[-1]))
+        for name, words in CLI.items():
+            before = os.times()
+            finished(["-m", "minidynamo", *words])
+            after = os.times()
+            spent = (
+                after.children_user + after.children_system - before.children_user - before.children_system
             )
-            best[name] = min(best.get(name, 1e9), float(done.stdout.split()[-1]))
+            best[name] = min(best.get(name, 1e9), spent)
+        if not share.fits(share.clock() - begin):
+            break
     return best
 
 
-def _define(index: int) -> Any:
+def finished(words: list[str]) -> str:
+    """What a fresh Python says. Raises CalledProcessError."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, check=True, cwd=ROOT, env=environment
+    )
+    return done.stdout
+
+
+SIDES = {"minidynamo": optimized, "torch.compile": compiled_by_torch}
+STATIC = {"dynamic": False}
+
+
+def _define(index: int) -> Case:
     scope: dict[str, Any] = {}
     exec(f"def f(x, n):\n    return x + n + {index}\n", scope)
-    return scope["f"]
+    return Case(scope["f"], peer_options=STATIC)
 
 
-def memory(count: int = 100) -> dict[str, float]:
-    """KiB (tracemalloc) and collectable objects of a compiled frame with one operator, and of a further entry."""
-    x = torch.ones(2)
-    minidynamo.optimize("eager")(_define(-1))(x, 0)
+def resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
-    def spent(work: Any) -> tuple[float, float]:
+
+def _frames(make: Any, count: int) -> Callable[[], list[Any]]:
+    """Compiles so many functions, which are there already."""
+    cases = [_define(i) for i in range(count)]
+
+    def work() -> list[Any]:
+        made = [make(case) for case in cases]
+        for fn in made:
+            fn(torch.ones(2), 1)
+        return made
+
+    return work
+
+
+def _entries(make: Any, count: int) -> Callable[[], Any]:
+    """Compiles one function for so many further numbers."""
+    fn = make(_define(0))
+    fn(torch.ones(2), -1)
+
+    def work() -> Any:
+        with limits(count + 2, make is compiled_by_torch):
+            for n in range(count):
+                fn(torch.ones(2), n)
+        return fn
+
+    return work
+
+
+GROWTH = {"a frame": _frames, "a further entry": _entries}
+
+
+def memory(side: str, count: int) -> dict[str, Any]:
+    """Per compiled frame with one operator and per further entry: KiB allocated by Python (tracemalloc), KiB of the process (RSS),
+    collectable objects; `parts`: which packages' lines allocated the frame's. In this process: call it in a fresh one."""
+    make = SIDES[side]
+    figures: dict[str, Any] = {}
+    _frames(make, 5)()
+    kept = []  # until the end: memory that is given back would be used again, and no growth be seen
+    for name, prepare in GROWTH.items():
+        work = prepare(make, count)
+        gc.collect()
+        size = resident()
+        kept.append(work())
+        gc.collect()
+        figures[f"KiB of RSS {name}"] = (resident() - size) / 1024 / count
+    for name, prepare in GROWTH.items():
+        work = prepare(make, count)
         gc.collect()
         objects = len(gc.get_objects())
         tracemalloc.start()
         keep = work()
         gc.collect()
-        size = tracemalloc.get_traced_memory()[0]
+        figures[f"KiB {name}"] = tracemalloc.get_traced_memory()[0] / 1024 / count
+        if name == "a frame":
+            figures["parts"] = _parts()
         tracemalloc.stop()
-        left = len(gc.get_objects()) - objects
-        del keep
-        return size / 1024 / count, left / count
-
-    def frames() -> list[Any]:
-        made = [minidynamo.optimize("eager")(_define(i)) for i in range(count)]
-        for fn in made:
-            fn(x, 1)
-        return made
-
-    def entries() -> Any:
-        fn = minidynamo.optimize("eager")(_define(0))
-        with minidynamo.config.patch(cache_size_limit=count + 1):
-            for n in range(count):
-                fn(x, n)
-        return fn
-
-    frame, frame_objects = spent(frames)
-    entry, entry_objects = spent(entries)
-    minidynamo.reset()
-    return {
-        "KiB a frame": frame,
-        "objects a frame": frame_objects,
-        "KiB a further entry": entry,
-        "objects a further entry": entry_objects,
-    }
+        figures[f"objects {name}"] = (len(gc.get_objects()) - objects) / count
+        kept.append(keep)
+    return figures
 
 
-def leak(rounds: int) -> int:
-    """Collectable objects more after so many rounds of compile and reset than after the same rounds before."""
-    x = torch.ones(2)
+def _parts() -> dict[str, float]:
+    """The share of each package's lines in what is allocated now, largest first."""
+    found: Counter[str] = Counter()
+    for line in tracemalloc.take_snapshot().statistics("filename"):
+        found[_package(line.traceback[0].filename)] += line.size
+    whole = found.total() or 1
+    return {name: round(size / whole, 3) for name, size in found.most_common(6)}
 
-    def go() -> int:
+
+def _package(filename: str) -> str:
+    parts = Path(filename).parts
+    for root in ("minidynamo", "torch"):
+        if root in parts:
+            return "/".join(parts[len(parts) - parts[::-1].index(root) - 1 :][:2]).removesuffix(".py")
+    return parts[-1]
+
+
+def leak(side: str, rounds: int) -> dict[str, int]:
+    """What stays of so many rounds of compile and reset, after as many before them: collectable objects, bytes of the process."""
+    make = SIDES[side]
+
+    def go() -> tuple[int, int]:
         for i in range(rounds):
-            minidynamo.optimize("eager")(_define(i % 7))(x, 1)
-            minidynamo.reset()
+            make(_define(i % 7))(torch.ones(2), 1)
+            forget()
         gc.collect()
-        return len(gc.get_objects())
+        return len(gc.get_objects()), resident()
 
     go()
-    before = go()
-    return go() - before
+    before, after = go(), go()
+    return {"rounds": rounds, "objects": after[0] - before[0], "bytes": after[1] - before[1]}
+
+
+def jit(effort: Effort, share: Share) -> dict[str, Any]:
+    """A call of x + 1 over jax's. Raises ImportError without jax."""
+    import jax
+
+    theirs, x = jax.jit(lambda x: x + 1), jax.numpy.ones(4)
+    case = Case(lambda x: x + 1, (torch.ones(4),))
+    theirs(x).block_until_ready()
+    ours = case.caller(optimized(case))
+    ours()
+    return asdict(paired(lambda: theirs(x), ours, effort, share))
+
+
+def in_fresh_process(figure: str, side: str, count: int) -> Any:
+    """`memory` or `leak` of a side, in a process of its own. Raises CalledProcessError."""
+    return json.loads(finished(["-m", "benchmarks.process", figure, side, str(count)]))
 
 
 def machine() -> dict[str, Any]:
@@ -105,9 +200,19 @@ def machine() -> dict[str, Any]:
         "torch": torch.__version__,
         "platform": sys.platform,
         "processor": os.uname().machine,
+        "model": processor(),
+        "kernel": platform.release(),
         "cores": os.cpu_count(),
         "load": os.getloadavg()[0],
     }
+
+
+def processor() -> str:
+    """The name of the processor, as the kernel gives it."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor()
 
 
 def revision() -> str | None:
@@ -120,3 +225,7 @@ def revision() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    print(json.dumps({"memory": memory, "leak": leak}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))))

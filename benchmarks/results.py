@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-SCHEMA = "minidynamo-bench/1"
+from .schema import SCHEMA, faults
 
 
 class Unreadable(Exception):
@@ -20,13 +20,24 @@ def new(machine: dict[str, Any], revision: str | None, quick: bool) -> dict[str,
         "machine": machine,
         "revision": revision,
         "quick": quick,
+        "budget": {"seconds": 0.0, "used": 0.0},
         "workloads": [],
         "scaling": [],
+        "process": {},
+        "goals": [],
     }
 
 
 def write(document: dict[str, Any], path: Path) -> None:
-    path.write_text(json.dumps(document, indent=1) + "\n")
+    """One line per workload, so that two runs can be compared as text. Raises OSError."""
+    parts = []
+    for key, value in document.items():
+        if isinstance(value, list) and value:
+            rows = ",\n  ".join(json.dumps(item) for item in value)
+            parts.append(f"{json.dumps(key)}: [\n  {rows}\n ]")
+        else:
+            parts.append(f"{json.dumps(key)}: {json.dumps(value)}")
+    path.write_text("{\n " + ",\n ".join(parts) + "\n}\n")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -46,6 +57,9 @@ def read(path: Path) -> dict[str, Any]:
         raise Unreadable(
             f"{path}: schema {found!r} instead of {SCHEMA!r}; make the run again with this version"
         )
+    wrong = next(faults(document), None)
+    if wrong is not None:
+        raise Unreadable(f"{path}: {wrong}; give the JSON as `minidynamo bench -o` wrote it")
     return document
 
 
@@ -58,7 +72,7 @@ def portable(document: dict[str, Any]) -> dict[str, Any]:
     for row in document["workloads"]:
         kept = {
             name: row[name]
-            for name in ("name", "suite", "family", "size", "counters", "calls")
+            for name in ("name", "suite", "family", "size", "counters", "calls", "coverage")
             if name in row
         }
         warm = row.get("warm", {})
@@ -72,13 +86,9 @@ def portable(document: dict[str, Any]) -> dict[str, Any]:
         if "over_peer" in row.get("cold", {}):
             kept["cold"] = {"over_peer": row["cold"]["over_peer"]}
         rows.append(kept)
-    scaling = [{k: v for k, v in curve.items() if k != "ms"} for curve in document["scaling"]]
+    scaling = [
+        {k: v for k, v in curve.items() if k not in ("ms", "ms_exponent")} for curve in document["scaling"]
+    ]
     versions = {name: document["machine"][name] for name in ("python", "torch")}
-    return {
-        "schema": SCHEMA,
-        "machine": versions,
-        "revision": None,
-        "quick": document["quick"],
-        "workloads": rows,
-        "scaling": scaling,
-    }
+    empty = new(versions, None, document["quick"])
+    return empty | {"workloads": rows, "scaling": scaling}

@@ -1,152 +1,288 @@
-"""A run as tables: rich on a terminal, Markdown in a file. Both are made from the same rows of text."""
+"""A run as tables of text. One list of tables, rendered by rich, as Markdown, and as tab-separated lines."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from .goals import NO_FIGURE, get, noise, number
+
+Row = dict[str, Any]
+Document = dict[str, Any]
+SHARES = ("translate", "meta", "guards", "backend")  # of the cold compile, shown in the table
 COLUMNS = (
-    "workload", "vs eager", "vs torch.compile", "vs bare graph", "cold ms", "vs torch cold", "translate/backend/emit/guards", "calls",
-    "graphs", "breaks", "recomp", "guards", "accuracy",
+    "workload", "vs eager", "vs torch.compile", "vs bare graph", "A/A", "cold ms (translate/meta/guards/backend)",
+    "vs torch cold", "calls", "graphs", "ops in graphs", "breaks", "recomp", "skipped", "guards", "accuracy",
 )  # fmt: skip
-SHARES = ("translate", "backend", "emit", "guards")
 
 
-def _ratio(row: dict[str, Any], name: str) -> str:
-    found = row.get("warm", {}).get(name)
+@dataclass(frozen=True, slots=True)
+class Table:
+    """key: the first word of its lines for a pipe; the first column names the row, empty columns are left out."""
+
+    key: str
+    title: str
+    columns: tuple[str, ...]
+    rows: list[list[str]]
+
+    def shown(self) -> list[int]:
+        """The columns that say anything."""
+        return [i for i in range(len(self.columns)) if i == 0 or any(row[i] for row in self.rows)]
+
+
+# --- workloads -----------------------------------------------------------------------------------------------------------------
+def ratio(found: Row | None) -> str:
+    """A ratio with half of its 95 % interval and the number of pairs."""
     if found is None:
         return ""
     half = (found["high"] - found["low"]) / 2
     return f"{found['value']:.3f} ±{half:.3f} ({found['pairs']})"
 
 
-def _cold(row: dict[str, Any]) -> tuple[str, str, str]:
+def _cold(row: Row) -> tuple[str, str]:
     cold = row.get("cold")
     if cold is None:
-        return "", "", ""
+        return "", ""
     stages = cold.get("stages", {})
     whole = sum(stages.values()) or 1.0
-    split = "/".join(f"{stages.get(name, 0) / whole:.0%}" for name in SHARES) if stages else ""
-    over = f"1/{1 / cold['over_peer']:.1f}" if "over_peer" in cold else ""
-    return f"{cold['ms']:.2f}" if "ms" in cold else "", over, split
+    split = "/".join(f"{stages.get(name, 0) / whole:.0%}" for name in SHARES)
+    time = f"{cold['ms']:.2f} ({split})" if "ms" in cold else ""
+    return time, f"1/{1 / cold['over_peer']:.1f}" if "over_peer" in cold else ""
 
 
-def _peer(row: dict[str, Any], name: str) -> str:
+def _count(row: Row, name: str) -> str:
     """Our count, and the peer's where it differs."""
-    own = row.get("counters", {}).get(name)
-    theirs = row.get("warm", {}).get("peer_graphs", {}).get(name)
+    own, theirs = get(row, "counters", name), get(row, "peer_counters", name)
     if own is None:
         return ""
     return f"{own} (torch {theirs})" if theirs is not None and theirs != own else str(own)
 
 
-def cells(row: dict[str, Any]) -> list[str]:
+def cells(row: Row) -> list[str]:
     """One workload as text, in the order of COLUMNS."""
     if "error" in row or "not_run" in row:
         said = f"FAILED {row['error']}" if "error" in row else f"NOT RUN: {row['not_run']}"
         return [row["name"], said, *[""] * (len(COLUMNS) - 2)]
-    counters = row.get("counters", {})
-    accuracy = row.get("accuracy")
+    counters, covered, accuracy = row.get("counters", {}), row.get("coverage"), row.get("accuracy")
+    said = f"no time left for {', '.join(row['cut'])}" if "cut" in row else ""
     return [
         row["name"],
-        _ratio(row, "eager"),
-        _ratio(row, "peer"),
-        _ratio(row, "bare"),
+        ratio(get(row, "warm", "eager")) or said,
+        ratio(get(row, "warm", "peer")),
+        ratio(get(row, "warm", "bare")),
+        f"{row['warm']['floor']:.1%}" if "warm" in row else "",
         *_cold(row),
         str(row.get("calls", "")),
-        _peer(row, "graphs"),
-        *(str(counters.get(name, "")) for name in ("breaks", "recompiles", "guards")),
+        _count(row, "graphs"),
+        f"{covered['captured']}/{covered['total']}" if covered else "",
+        *(str(counters.get(name, "")) for name in ("breaks", "recompiles", "skipped", "guards")),
         "" if not accuracy else "ok" if accuracy["ok"] else f"ERROR {accuracy['error']:.1e}",
     ]
 
 
-def noise(document: dict[str, Any]) -> float:
-    """The largest A/A deviation of the run."""
-    return max((row["warm"]["floor"] for row in document["workloads"] if "warm" in row), default=0.0)
+def workloads(document: Document) -> Iterator[Table]:
+    """One table per suite."""
+    for suite in dict.fromkeys(row["suite"] for row in document["workloads"]):
+        rows = [cells(row) for row in document["workloads"] if row["suite"] == suite]
+        yield Table(suite, f"suite {suite}", COLUMNS, rows)
 
 
-def heading(document: dict[str, Any]) -> str:
+# --- further figures -----------------------------------------------------------------------------------------------------------
+def misses(document: Document) -> Iterator[Table]:
+    rows = []
+    for row in document["workloads"]:
+        found, limit = row.get("recompiles"), row.get("after_limit", {})
+        if found is None:
+            continue
+        kth = found["ms"]
+        rows.append(
+            [
+                row["name"],
+                number(found["first_ms"]),
+                *(number(kth[k]) for k in kth),
+                number(found["told_ms"]["1"]),
+                number(found["miss_us"]["1"]),
+                f"{number(found['peer_first_ms'])}, {number(found['peer_ms']['1'])}"
+                if "peer_ms" in found
+                else "",
+                number(get(limit, "ours", "us")),
+                number(get(limit, "peer", "us")),
+            ]
+        )
+    if rows:
+        columns = (
+            "workload", "first ms", "1st recompile", "2nd", "4th", "8th", "1st, reasons told", "miss alone µs",
+            "torch: first, 1st ms", "call after the limit, µs over eager", "torch: the same",
+        )  # fmt: skip
+        yield Table("recompiles", "no entry fits: recompilations and calls after the limit", columns, rows)
+
+
+def checks(document: Document) -> Iterator[Table]:
+    rows = []
+    for row in document["workloads"]:
+        found = row.get("guards")
+        if found is None:
+            continue
+        peer = number(found["peer_ns"]) if "peer_ns" in found else ""
+        each = number(found["ns"] / found["rows"]) if found["rows"] else ""
+        rows.append(
+            [row["name"], str(found["rows"]), number(found["ns"]), each, peer, ratio(found.get("over_peer"))]
+        )
+    if rows:
+        columns = ("workload", "guards", "check ns", "ns a guard", "torch check ns", "over torch's")
+        yield Table("checks", "warm guard checks, called alone", columns, rows)
+
+
+def kinds(document: Document) -> Iterator[Table]:
+    rows = [
+        [
+            one["kind"],
+            number(one["value"]),
+            f"{number(one['low'])} to {number(one['high'])}",
+            str(one["count"]),
+            one["program"],
+        ]
+        for one in document["process"].get("kinds", ())
+    ]
+    if rows:
+        columns = ("kind of guard", "ns each", "95 % interval", "guards of it", "in the program")
+        yield Table("kinds", "what one guard of a kind adds to a warm check", columns, rows)
+
+
+def scaling(document: Document) -> Iterator[Table]:
+    rows = []
+    for curve in document["scaling"]:
+        exponents = [f"{curve[key]:.2f}" if key in curve else "" for key in ("calls_exponent", "ms_exponent")]
+        if any(exponents):
+            rows.append([curve["family"], f"{curve['sizes'][0]} to {curve['sizes'][-1]}", *exponents])
+    if rows:
+        columns = ("cold compile over", "sizes", "exponent of calls", "exponent of time")
+        yield Table("growth", "growth of compile work", columns, rows)
+
+
+def process(document: Document) -> Iterator[Table]:
+    """Memory, leaks, neutrality, start."""
+    found = document["process"]
+    sides = list(found.get("memory", {})) or list(found.get("leak", {}))
+    rows = []
+    for name in next(iter(found.get("memory", {}).values()), {}):
+        if name != "parts":
+            rows.append([name, *(number(found["memory"][side][name]) for side in sides)])
+    if "leak" in found:
+        for name in ("objects", "bytes"):
+            rounds = found["leak"][sides[0]]["rounds"]
+            rows.append(
+                [
+                    f"{name} left by {rounds} rounds of compile and reset",
+                    *(str(found["leak"][s][name]) for s in sides),
+                ]
+            )
+    if rows:
+        yield Table("memory", "memory of a frame with one operator", ("what", *sides), rows)
+    if "start" in found:
+        rows = [[name, f"{value:.2f}"] for name, value in found["start"].items()]
+        yield Table("start", "CPU seconds of a fresh process", ("process", "s"), rows)
+    if "neutrality" in found:
+        rows = [
+            [
+                "pure Python after the hook was restored",
+                ratio(found["neutrality"]),
+                f"{found['neutrality']['floor']:.1%}",
+            ]
+        ]
+        yield Table(
+            "neutrality",
+            "a process where the hook was, over one that never had it",
+            ("what", "ratio", "A/A"),
+            rows,
+        )
+    problems = [[name, text] for name, text in found.get("errors", {}).items()]
+    problems += [[name, f"NOT RUN: {text}"] for name, text in found.get("not_run", {}).items()]
+    problems += [[name, "no time left"] for name in found.get("cut", ())]
+    if problems:
+        yield Table("missing", "not measured", ("figure", "why"), problems)
+
+
+GOALS = ("what", "goal", "measured", "interval", "A/A", "verdict", "taken from; what it is made of")
+
+
+def goal_table(document: Document) -> Iterator[Table]:
+    keys = ("what", "goal", "measured", "interval", "floor", "verdict", "note")
+    rows = [[row[key] for key in keys] for row in document["goals"] if row["note"] != NO_FIGURE]
+    if rows:
+        yield Table("goal", "goals", GOALS, rows)
+
+
+PARTS = (workloads, misses, checks, kinds, scaling, process, goal_table)
+
+
+def tables(document: Document) -> list[Table]:
+    """Every table that the run has figures for."""
+    return [table for part in PARTS for table in part(document)]
+
+
+def heading(document: Document) -> str:
+    """Where the run was made, and how to read it."""
     machine = document["machine"]
     facts = [f"python {machine['python']}", f"torch {machine['torch']}"]
-    facts += [f"{machine[name]} {name}" for name in ("cores",) if name in machine]
+    facts += [f"{machine['cores']} cores"] if "cores" in machine else []
     facts += [f"load {machine['load']:.1f}"] if "load" in machine else []
     facts += [f"revision {document['revision']}"] if document["revision"] else []
+    used = document["budget"]["used"]
+    facts += [f"{used:.0f} of {document['budget']['seconds']:.0f} s used"] if used else []
     return f"{', '.join(facts)}; A/A noise up to {noise(document):.1%}; ratios are below 1 where minidynamo is faster"
 
 
-def facts(document: dict[str, Any]) -> list[str]:
-    """What belongs to no workload: curves, memory, start."""
-    lines = []
-    for curve in document["scaling"]:
-        parts = [
-            f"{name} exponent {curve[f'{name}_exponent']:.2f}"
-            for name in ("calls", "ms")
-            if f"{name}_exponent" in curve
-        ]
-        if parts:
-            lines.append(
-                f"compile time over {curve['family']} ({curve['sizes'][0]} to {curve['sizes'][-1]}): {', '.join(parts)}"
-            )
-    process = document.get("process")
-    if process:
-        lines.append(
-            "memory: " + ", ".join(f"{value:.1f} {name}" for name, value in process["memory"].items())
-        )
-        lines.append(f"left behind by rounds of compile and reset: {process['leak']} objects")
-        lines.append(
-            "CPU seconds of a process: "
-            + ", ".join(f"{name} {value:.2f}" for name, value in process["start"].items())
-        )
-    return lines
-
-
-def shown(document: dict[str, Any]) -> list[int]:
-    """The columns that say anything."""
-    rows = [cells(row) for row in document["workloads"]]
-    return [i for i in range(len(COLUMNS)) if i == 0 or any(row[i] for row in rows)]
-
-
-def markdown(document: dict[str, Any]) -> str:
-    kept = shown(document)
-    lines = [
-        heading(document),
-        "",
-        "| " + " | ".join(COLUMNS[i] for i in kept) + " |",
-        "|" + "---|" * len(kept),
-    ]
-    for row in document["workloads"]:
-        text = cells(row)
-        lines.append("| " + " | ".join(text[i].replace("|", "\\|") for i in kept) + " |")
-    lines += ["", *(f"* {line}" for line in facts(document))]
+# --- renderers -----------------------------------------------------------------------------------------------------------------
+def markdown_table(table: Table) -> str:
+    kept = table.shown()
+    lines = ["| " + " | ".join(table.columns[i] for i in kept) + " |", "|" + "---|" * len(kept)]
+    lines += ["| " + " | ".join(row[i].replace("|", "\\|") for i in kept) + " |" for row in table.rows]
     return "\n".join(lines) + "\n"
 
 
-def plain(document: dict[str, Any]) -> str:
-    """One greppable line per workload, for a pipe."""
-    kept = shown(document)
+def markdown(document: Document) -> str:
+    parts = [heading(document) + "\n"]
+    parts += [f"## {table.title}\n\n{markdown_table(table)}" for table in tables(document)]
+    return "\n".join(parts)
+
+
+def plain(document: Document) -> str:
+    """One greppable line per row, for a pipe."""
     lines = [f"# {heading(document)}"]
-    for row in document["workloads"]:
-        text = cells(row)
-        lines.append(
-            "\t".join([row["suite"], text[0], *(f"{COLUMNS[i]}={text[i]}" for i in kept[1:] if text[i])])
-        )
-    return "\n".join([*lines, *(f"# {line}" for line in facts(document))])
+    for table in tables(document):
+        kept = table.shown()[1:]
+        for row in table.rows:
+            lines.append(
+                "\t".join([table.key, row[0], *(f"{table.columns[i]}={row[i]}" for i in kept if row[i])])
+            )
+    return "\n".join(lines)
 
 
-def print_rich(document: dict[str, Any]) -> None:
+def print_rich(document: Document) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Table as RichTable
+    from rich.text import Text
 
     console = Console()
-    kept = shown(document)
-    for suite in dict.fromkeys(row["suite"] for row in document["workloads"]):
-        table = Table(title=suite, title_justify="left", show_lines=False)
+    for table in tables(document):
+        made = RichTable(title=table.title, title_justify="left", show_lines=table.key == "goal")
+        kept = table.shown()
+        words = ("goal", "kinds", "missing")
         for i in kept:
-            table.add_column(COLUMNS[i], justify="left" if i == 0 else "right", overflow="fold")
-        for row in document["workloads"]:
-            if row["suite"] == suite:
-                text = cells(row)
-                table.add_row(*(text[i] for i in kept))
-        console.print(table)
+            right = i > 0 and table.key not in words
+            made.add_column(table.columns[i], justify="right" if right else "left", overflow="fold")
+        for row in table.rows:
+            made.add_row(*(Text(row[i], style=style(row[i])) for i in kept))
+        console.print(made)
     console.print(heading(document), highlight=False)
-    for line in facts(document):
-        console.print(line, highlight=False)
+
+
+def style(text: str) -> str:
+    """Colour of what is good or bad at a glance."""
+    if text.startswith(("FAILED", "ERROR", "missed")):
+        return "red"
+    if text.startswith(("NOT RUN", "no time", "not measured", "within noise")):
+        return "yellow"
+    return "green" if text == "reached" else ""

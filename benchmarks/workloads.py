@@ -13,6 +13,7 @@ import itertools
 import pkgutil
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +29,11 @@ class Case:
     fn: a function or an nn.Module; args, kwargs: what it is called with
     step: for training, `step(fn) -> callable()` makes one step out of the (compiled) fn; it is what is timed
     peer: False when torch.compile is not to be measured on it
+    peer_options: what torch.compile is given besides the backend
+    peer_around: a context for torch.compile's compilations
     accuracy: False when there is no fp64 run of it to compare with
+    calls: how many calls of fn one step makes
+    again: arguments of the k-th call (k = 0, 1, ...), each of which needs a compilation of its own
     size: in the scaling suite, what the cost is fitted against
     """
 
@@ -37,7 +42,11 @@ class Case:
     kwargs: dict[str, Any] = field(default_factory=dict)
     step: Callable[[Any], Callable[[], Any]] | None = None
     peer: bool = True
+    peer_options: dict[str, Any] = field(default_factory=dict)
+    peer_around: Callable[[], AbstractContextManager[Any]] = nullcontext
     accuracy: bool = True
+    calls: int = 1
+    again: Callable[[int], tuple[Any, ...]] | None = None
     size: int | None = None
 
     def caller(self, fn: Any) -> Callable[[], Any]:
@@ -61,12 +70,20 @@ class Workload:
     needs: str | None
     cold: bool
     family: str
+    measures: tuple[str, ...] = ()
 
     def missing(self) -> str | None:
         """Why it cannot run here, or None."""
         if self.needs is not None and importlib.util.find_spec(self.needs) is None:
             return f"the package {self.needs} is not installed"
         return None
+
+    def case(self) -> Case:
+        """The case, built with the same random numbers each time."""
+        import torch
+
+        torch.manual_seed(0)
+        return self.build()
 
     def fresh(self) -> Case:
         """The case built by a new execution of the suite's source: none of its code objects has been seen before."""
@@ -79,7 +96,7 @@ class Workload:
             assert module.__file__ is not None
             source = Path(module.__file__).read_text()
             exec(compile(source, module.__file__, "exec"), again.__dict__)
-            return TABLE[self.name].build()
+            return TABLE[self.name].case()
         finally:
             TABLE.clear()
             TABLE.update(table)
@@ -99,11 +116,13 @@ def add(
     needs: str | None = None,
     cold: bool = True,
     family: str = "",
+    measures: tuple[str, ...] = (),
 ) -> None:
-    """One row. cold: compile time and counts are taken too; family: scaling workloads of one family make one curve."""
+    """One row. cold: compile time and counts are taken too; family: scaling workloads of one family make one curve;
+    measures: the names of the only ones that are taken (`measures.MEASURES`), if not all."""
     if suite not in SUITES:
         raise ValueError(f"workload {name!r}: no suite {suite!r}; suites are {', '.join(SUITES)}")
-    TABLE[name] = Workload(name, suite, build, quick, needs, cold, family)
+    TABLE[name] = Workload(name, suite, build, quick, needs, cold, family, measures)
 
 
 def workload(suite: str, name: str | None = None, **options: Any) -> Callable[[Any], Any]:

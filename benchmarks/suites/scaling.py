@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
@@ -16,6 +17,12 @@ def defined(source: str, **names: object) -> object:
     scope: dict[str, object] = {"torch": torch, **names}
     exec(source, scope)
     return scope["f"]
+
+
+PEER = {
+    "operators": (100, 300),
+    "unrolled iterations": (100, 300),
+}  # where torch.compile is measured too: the cost of one more
 
 
 def operators(n: int) -> Case:
@@ -47,16 +54,21 @@ FAMILIES: dict[str, tuple[Callable[[int], Case], tuple[int, ...]]] = {
     "operators": (operators, SIZES),
     "unrolled iterations": (iterations, SIZES),
     "guards": (guards, SIZES),
-    "modules": (modules, SIZES[:3]),
+    "modules": (modules, SIZES),
     "nested calls": (nested_calls, SIZES),
 }
+
+
+def sized(family: str, make: Callable[[int], Case], size: int) -> Case:
+    return replace(make(size), peer=size in PEER.get(family, ()))
+
 
 for family, (make, sizes) in FAMILIES.items():
     for size in sizes:
         add(
             "scaling",
             f"{size} {family}",
-            lambda make=make, size=size: make(size),
+            lambda family=family, make=make, size=size: sized(family, make, size),
             quick=size <= 300,
             family=family,
         )

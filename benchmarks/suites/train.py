@@ -24,25 +24,22 @@ def training(model: nn.Module, args: tuple[Any, ...], loss: Callable[[Any], torc
 
         return one
 
-    return Case(model, args, step=step, accuracy=False)
+    return Case(model, args, step=step)
 
 
-@workload("train")
+@workload("train", "MLP step")
 def mlp_step() -> Case:
-    torch.manual_seed(0)
     model = nn.Sequential(*(layer for _ in range(5) for layer in (nn.Linear(16, 16), nn.ReLU())))
     return training(model, (torch.randn(8, 16),), lambda y: y.square().mean())
 
 
-@workload("train", quick=False)
+@workload("train", "ResNet-18 step", quick=False)
 def resnet_18_step() -> Case:
-    torch.manual_seed(0)
     target = torch.tensor([3, 4])
     return training(ResNet().train(), (torch.randn(2, 3, 16, 16),), lambda y: F.cross_entropy(y, target))
 
 
-@workload("train", quick=False)
+@workload("train", "GPT step", quick=False)
 def gpt_step() -> Case:
-    torch.manual_seed(0)
     ids = torch.randint(0, 50, (2, 8))
     return training(GPT().train(), (ids,), lambda y: F.cross_entropy(y.flatten(0, 1), ids.flatten()))

@@ -67,15 +67,15 @@ def as_users_run_it():
 
 
 def test_an_entry_is_small():
-    spent = process.memory(25)
+    spent = process.memory("minidynamo", 25)
     assert spent["objects a frame"] <= 80 and spent["KiB a frame"] <= 15, spent
     assert spent["objects a further entry"] <= 75 and spent["KiB a further entry"] <= 15, spent
 
 
 @pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_rounds_of_compile_and_reset_leave_nothing(rounds):
-    process.leak(5)  # what is made once
-    assert process.leak(rounds) == 0
+    process.leak("minidynamo", 5)  # what is made once
+    assert process.leak("minidynamo", rounds)["objects"] == 0
 
 
 def _forward(gm: torch.fx.GraphModule, example_inputs: list[torch.Tensor]):

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from minidynamo.cache import Validity
 from minidynamo.guards.check_fn import CheckFn
 from minidynamo.guards.lower import lower
 from minidynamo.guards.native import native_program
@@ -112,7 +113,7 @@ def cost(
             len(check.names),
             check.compile_text,
             builtins=check.builtins,
-            validity=None,
+            validity=Validity(),
             witness=None,
         )
         programs.append(checking(check, program, arguments))

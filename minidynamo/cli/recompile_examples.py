@@ -74,6 +74,12 @@ STORMS: dict[str, Storm] = {
         _ONE + 'f(torch.ones(3))\nwith torch.autocast("cpu"):\n    f(torch.ones(3))\n',
         _ONE + 'with torch.autocast("cpu"):\n    f(torch.ones(3))\n    f(torch.ones(3))\n',
     ),
+    "OBJECT_DIED": Storm(
+        "@opt\ndef f(x, op):\n    return op(x)\n\n"
+        'for _ in range(2):\n    op = eval("lambda y: y * 2")\n    f(torch.ones(3), op)\n',
+        "@opt\ndef f(x, op):\n    return op(x)\n\n"
+        'op = eval("lambda y: y * 2")\nfor _ in range(2):\n    f(torch.ones(3), op)\n',
+    ),
     "LIMIT_HIT": Storm(
         _SCALED + "for i in range(12):\n    f(torch.ones(3), i)\n",
         _SCALED + "for i in range(12):\n    f(torch.ones(3), torch.tensor(i))\n",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
+from array import array
 from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import Any
@@ -34,7 +35,7 @@ class CheckFn:
     expected, users: per row, the expectation in words and the user's (filename, line) where known
     native: the native machine that runs the rows; None when text is run
     checks: per row, the index of its instruction there
-    keep: weak references whose callbacks clear the validity flag, and immutable objects that ids stand for
+    keep: weak references whose callbacks clear the validity flag, and immutable objects that ids stand for; ids: theirs
 
     The text (`source_text`, its conjuncts `parts`, one per row) and the function `fn` compiled from it are made when they
     are first asked for: parsing thousands of guards takes longer than a compilation may. The `program`, the rows as
@@ -51,6 +52,7 @@ class CheckFn:
         "checks",
         "expected",
         "filename",
+        "ids",
         "keep",
         "names",
         "native",
@@ -71,11 +73,12 @@ class CheckFn:
         expected: dict[GuardRow, str],
         users: dict[GuardRow, tuple[str, int]],
         keep: tuple[Any, ...],
+        ids: array[int],
         python_leaves: bool,
     ) -> None:
         self.rows, self.names, self.filename = rows, names, filename
         self.builtins, self.validity, self.python_leaves = builtins, validity, python_leaves
-        self.expected, self.users, self.keep = expected, users, keep
+        self.expected, self.users, self.keep, self.ids = expected, users, keep, ids
         self.native: GuardProgram | None = None
         self.checks: tuple[int, ...] = ()
         self._program: Program | None = None
@@ -134,6 +137,15 @@ class CheckFn:
         code = compile(f"lambda {signature}: {source}", self.filename, "eval")
         fn: Callable[..., Any] = eval(code, self.namespace)
         return fn
+
+    def died(self) -> GuardRow | None:
+        """The first row that identifies an object by id that has died; None while all live, and where none of the rows does."""
+        dead = {
+            number for number, ref in zip(self.ids, self.keep) if type(ref) is weakref.ref and ref() is None
+        }
+        return next(
+            (row for row in self.rows if any(type(x) is int and x in dead for x in row.literals)), None
+        )
 
     @property
     def entry_point(self) -> Callable[..., Any]:
@@ -239,6 +251,7 @@ class CheckFunctionManager:
             expected=made.expected,
             users={row: guard.user for row, guard in made.rows.items() if guard.user is not None},
             keep=self._keep(made.watched.values()),
+            ids=array("Q", made.watched),
             python_leaves=self.python_leaves,
         )
         try:

@@ -55,14 +55,7 @@ class Failure:
 def explain_failure(check: Any, frame: FrameValues) -> Failure | None:
     """The first failing part of `check` (a CheckFn) on `frame`, None when all hold."""
     if not check.validity.valid:
-        return Failure(
-            "___guarded_code.valid",
-            None,
-            "this entry",
-            "alive",
-            "an object that it relies on died or changed",
-            None,
-        )
+        return _died(check)
     values = {name: frame.locals[name] for name in check.names if name in frame.locals}
     scope = check.namespace | values | {"___globals": frame.globals, "___closure": frame.closure}
     suspect = check.failed_row(frame)
@@ -83,10 +76,8 @@ def explain_failures(
     """
     holding = set() if holding is None else holding
     if not check.validity.valid:
-        died = Failure(
-            VALID_TEXT, None, "this entry", "alive", "an object that it relies on died or changed", None
-        )
-        return (_structured(died, frame, None),)
+        died = _died(check)
+        return (_structured(died, frame, check.users.get(died.row)),)
     values = {name: frame.locals[name] for name in check.names if name in frame.locals}
     scope = check.namespace | values | {"___globals": frame.globals, "___closure": frame.closure}
     failed: set[Source] = set()
@@ -146,6 +137,18 @@ def _failure(
     )
 
 
+def _died(check: Any) -> Failure:
+    """An entry that is not valid any more, and the place of the object whose death made it so, if that is known."""
+    row = check.died()
+    if row is None:
+        said = ("this entry", "alive", "an object that it relies on died or changed")
+        return Failure(VALID_TEXT, None, *said, None)
+    words = str(check.expected.get(row, "the recorded object"))
+    return Failure(
+        VALID_TEXT, row, row.path.describe(), words, "another: that one died", check.users.get(row)
+    )
+
+
 def _structured(failure: Failure, frame: FrameValues, user: tuple[str, int] | None) -> GuardFailure:
     row = failure.row
     if row is None:
@@ -164,7 +167,7 @@ def _structured(failure: Failure, frame: FrameValues, user: tuple[str, int] | No
     where = Where(user[0], user[1], "") if user is not None else None
     constant = type_name(type(row.literals[0])) if row.kind in CONSTANT_KINDS else ""
     return GuardFailure(
-        kind=row.kind,
+        kind="VALID" if failure.part == VALID_TEXT else row.kind,
         part=failure.part,
         path=row.path.name(),
         name=said.text,

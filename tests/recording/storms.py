@@ -640,4 +640,55 @@ g(torch.ones(3))
 g(torch.ones(3))
 """,
     ),
+    Storm(
+        "a class made in each round", "MD117", "settings", "type Settings", "another: that one died", "Settings()",
+        """
+import gc
+
+@opt
+def f(x, settings):
+    return x * settings.scale
+
+for i in range(2):
+    class Settings:
+        scale = 2
+    gc.collect()
+    f(torch.ones(3), Settings())
+""",
+        """
+import gc
+
+@opt
+def f(x, settings):
+    return x * settings.scale
+
+class Settings:
+    scale = 2
+
+for i in range(2):
+    gc.collect()
+    f(torch.ones(3), Settings())
+""", used="return x * settings.scale",
+    ),
+    Storm(
+        "a function made of text in each call", "MD117", "op", "code of <lambda> (<string>:1)", "another: that one died", "op",
+        """
+@opt
+def f(x, op):
+    return op(x)
+
+for i in range(3):
+    op = eval("lambda y: y * 2")
+    f(torch.ones(3), op)
+""",
+        """
+@opt
+def f(x, op):
+    return op(x)
+
+op = eval("lambda y: y * 2")
+for i in range(3):
+    f(torch.ones(3), op)
+""", used="return op(x)",
+    ),
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import functools
 import os
 import threading
 import traceback
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,7 @@ from .misses import (
     warn,
 )
 from .pycode.module_call import is_module_call
+from .pycode.resume import is_resume_code
 from .reasons import (
     BACKEND_FAILED,
     SKIP_ARGUMENT,
@@ -151,14 +153,19 @@ def _skip(frame: FrameInput, skip: SkipFrame, one_graph: bool) -> Answer:
         return SKIP_SUBTREE if skip.mark else PLAIN_BELOW
     if one_graph:
         raise unsupported_error(frame.code.co_qualname, skip.reason, where)
-    silent = (
-        is_module_call(frame.code) or library_of(frame.code) == "minidynamo"
-    )  # (forward is a frame by itself)
-    if events.listening() and not silent:
+    if events.listening() and is_news(frame.code, skip.reason):
         events.emit(events.Skipped(frame.where, skip.reason.code, skip.reason.text, skip.reason.hint))
     if not skip.mark:
         return None
     return SKIP_SUBTREE if nothing_below(frame.code) else SKIP
+
+
+def is_news(code: types.CodeType, reason: Why) -> bool:
+    """Whether a report is to tell that a frame is not compiled: not of the call of a module, whose forward is a frame by itself, not of
+    our own code, nor that what is left of a function behind a break computes nothing with tensors."""
+    if is_module_call(code) or library_of(code) == "minidynamo":
+        return False
+    return reason.reason is not SKIP_NO_TENSORS or not is_resume_code(code)
 
 
 def _internal(frame: FrameInput, error: Exception, one_graph: bool) -> Answer:

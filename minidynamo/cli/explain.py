@@ -58,7 +58,11 @@ def unknown(text: str) -> str:
     """One line that names the nearest code."""
     names = {key: row for row in REASONS.values() for key in (row.code, row.name)}
     wanted = text.upper()
-    near = [key for key in names if wanted.startswith(key)]
+    begun = [key for key in names if key.startswith(wanted)] if wanted else []
+    if len(begun) > 1:
+        more = ", ..." if len(begun) > 8 else ""
+        return f"unknown code {text!r}; {', '.join(begun[:8])}{more} begin with it"
+    near = begun or [key for key in names if wanted.startswith(key)]
     near = near or difflib.get_close_matches(wanted, names, n=1, cutoff=0.5)
     if not near:
         return f"unknown code {text!r}; `{PROGRAM}` lists all"

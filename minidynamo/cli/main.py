@@ -10,6 +10,7 @@ import difflib
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,10 +49,28 @@ COMMANDS: dict[str, Command] = {
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Wrong usage is one line on stderr and exit code 2. Commands use it for their own arguments too."""
+    """Wrong usage is one line on stderr, with what may have been meant, and exit code 2. Commands use it for their own arguments too."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
+        self.exit(2, f"{self.prog}: {message}{self._meant(message)}\n")
+
+    def _meant(self, message: str) -> str:
+        """`; did you mean 'x'?` for a wrong choice and for an unknown option."""
+        choice = INVALID_CHOICE.search(message)
+        if choice is not None:
+            wrong, known = choice[1], [text.strip(" '") for text in choice[2].split(",")]
+        elif message.startswith(UNKNOWN_OPTION):
+            words = message.removeprefix(UNKNOWN_OPTION).split()
+            wrong = next((word for word in words if word.startswith("-")), "").partition("=")[0]
+            known = list(self._option_string_actions)
+        else:
+            return ""
+        near = difflib.get_close_matches(wrong, known, n=1)
+        return f"; did you mean {near[0]!r}?" if near else ""
+
+
+INVALID_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from ([^)]*)\)")
+UNKNOWN_OPTION = "unrecognized arguments: "
 
 
 def available() -> dict[str, Command]:
@@ -105,8 +124,10 @@ def _parser(commands: dict[str, Command]) -> OneLineParser:
 def _run(name: str, argv: list[str]) -> int:
     commands = available()
     if name not in commands:
-        near = difflib.get_close_matches(name, commands, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"commands are {', '.join(commands)}"
+        near = difflib.get_close_matches(name, commands, n=2, cutoff=0.7)
+        hint = (
+            f"did you mean {' or '.join(map(repr, near))}?" if near else f"commands are {', '.join(commands)}"
+        )
         print(f"minidynamo: unknown command {name!r}; {hint}", file=sys.stderr)
         return 2
     return importlib.import_module(commands[name].module).run(argv)

@@ -46,6 +46,6 @@ def answer(name: str, options: Any, make: Callable[[Run, Style], str | None]) ->
     except Unreadable as error:
         print(f"minidynamo {name}: {error}", file=sys.stderr)
         return UNREADABLE
-    if text is not None:
+    if text:
         print(text)
     return 0

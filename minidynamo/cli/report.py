@@ -10,6 +10,7 @@ import sys
 from minidynamo.cli.recordings import answer, reading_parser
 from minidynamo.recording import formats
 from minidynamo.recording.model import Run
+from minidynamo.recording.summary import head
 from minidynamo.recording.words import Style
 
 NAMES = ("rich", "plain", "json", "md", "html", "github", "junit")
@@ -32,6 +33,8 @@ def run(argv: list[str]) -> int:
             text = formats.rich(found, style, options.sort)
         elif name == "plain":
             text = formats.text(found, options.sort)
+            if not text:
+                print(f"minidynamo report: nothing to mend: {head(found)}", file=sys.stderr)
         else:
             text = formats.FORMATS[name].make(found)
         for problem in found.problems:

@@ -144,8 +144,8 @@ def _unusable(options: Any) -> str:
     for name in ("output", "html", "json", "chrome"):
         given = getattr(options, name)
         folder = os.path.dirname(given) if given and given != "-" else ""
-        if folder and not os.path.isdir(folder) and name != "output":
-            return f"no folder {folder!r} for --{name}"
+        if folder and not os.path.isdir(folder):
+            return f"no folder {folder!r} for {'-o' if name == 'output' else f'--{name}'}"
     return ""
 
 

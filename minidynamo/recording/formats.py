@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 from .chrome import chrome
 from .html import html
 from .model import Cause, Run
-from .summary import cause_line, head, lines, plain, site_text, told_skips
+from .summary import cause_line, head, lines, plain, told_skips
 from .words import Style, count, key_text, place_text, short_path, standard_style
 
 
@@ -87,13 +88,13 @@ def markdown(run: Run) -> str:
     for c in run.causes:
         cells = (
             str(c.number),
-            f"`{c.function}` `{c.name}`",
+            f"{_code(c.function)} {_code(c.name)}",
             c.code,
-            f"`{c.old}` → `{c.new}`",
-            site_text(c),
+            f"{_code(c.old)} → {_code(c.new)}",
+            f"{place_text(c.site)} {_code(c.site.text)}" if c.site is not None else "",
             str(c.compiles),
             f"{c.seconds:.2f} s",
-            f"`{c.fix}`",
+            _code(c.fix) if c.edits else c.fix,
         )
         out.append("| " + " | ".join(map(_md, cells)) + " |")
     if run.breaks:
@@ -102,10 +103,18 @@ def markdown(run: Run) -> str:
             row = (place_text(b.place, False), b.text, b.code, str(b.count), b.hint)
             out.append("| " + " | ".join(map(_md, row)) + " |")
     out += [
-        f"- not compiled: {key_text(s.key)} `{s.key[2]}`: {_md(s.text)} {s.code}" for s in told_skips(run)
+        f"- not compiled: {key_text(s.key)} {_code(s.key[2])}: {_md(s.text)} {s.code}"
+        for s in told_skips(run)
     ]
     out += [f"- note: {_md(text)}" for text in run.problems]
     return "\n".join(out)
+
+
+def _code(text: str) -> str:
+    """A code span, whatever the text holds."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    pad = " " if "`" in text else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
 
 
 def _md(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import glob
 import json
 import os
@@ -41,13 +42,23 @@ def read(patterns: Sequence[str]) -> tuple[list[list[Record]], list[str]]:
             with open(name, encoding="utf-8", errors="replace") as lines:
                 records, trouble = parse(lines)
         except OSError as error:
-            raise Unreadable(f"{name}: {error.strerror or error}") from error
+            raise Unreadable(f"{name}: {error.strerror or error}{_nearest(name)}") from error
         problems += [f"{name}: {text}" for text in trouble]
         if records:
             recordings.append(records)
     if not recordings:
         raise Unreadable("; ".join(problems) or "no recording")
     return recordings, problems
+
+
+def _nearest(name: str) -> str:
+    """`; did you mean 'a.jsonl'?`: a recording beside a file that is not there."""
+    if os.path.exists(name):
+        return ""
+    folder, base = os.path.split(name)
+    beside = [os.path.basename(path) for path in glob.glob(os.path.join(glob.escape(folder), "*.jsonl"))]
+    near = difflib.get_close_matches(base, beside, n=1)
+    return f"; did you mean {os.path.join(folder, near[0])!r}?" if near else ""
 
 
 def parse(lines: Iterable[str]) -> tuple[list[Record], list[str]]:

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 
 from .. import config, events
 from ..events import GuardFailure, Where
+from .behind import Origin, origin
 from .callsite import Passed, Place, Site, caller, line_place, passed, site_of
 from .causes import Change, as_the_program_says, classify
 from .detail import detail_of
@@ -66,6 +67,7 @@ class Recorder:
         self._stages: dict[str, dict[str, float]] = {}
         self._skips: dict[str, int] = {}
         self._latest: dict[str, int] = {}
+        self._breaks: set[tuple[str, int]] = set()
         self._count = 0
         self._site: tuple[str, Site] | None = None
         self._remove: Callable[[], None] | None = None
@@ -198,6 +200,7 @@ class Recorder:
 
     def _broke(self, event: events.GraphBreak) -> None:
         number = self._latest[event.compile_id] = self._next()
+        self._breaks.add((event.where.filename, event.where.line))
         self._write(
             {
                 "event": "graph_break",
@@ -228,7 +231,7 @@ class Recorder:
             )
 
     def _recompiled(self, event: events.Recompile) -> None:
-        site = None if event.resume else self._remember_site(event.compile_id, event.where)
+        site = self._remember_site(event.compile_id, event.where)
         causes = [self._cause(event, failure, site) for failure in as_the_program_says(event)]
         self._write(
             {
@@ -274,7 +277,10 @@ class Recorder:
         return site
 
     def _cause(self, event: events.Recompile, failure: GuardFailure, site: Site | None) -> Record:
-        made = line_place(event.where.filename, event.begins) if event.resume else None
+        comes = Origin(None, None)
+        if event.resume and failure.root == "argument":
+            comes = origin(event.where.filename, event.begins, failure.root_name, self._breaks)
+        made = comes.place
         if made is not None:
             made = _bound(event, failure, made)
             failure = _of_a_break(failure, made)
@@ -283,10 +289,10 @@ class Recorder:
         seen = about.seen.setdefault((change.reason.code, change.name), [change.old])
         seen.append(change.new)
         del seen[:-KEPT_SITES]
-        calls = tuple((s, _passed(s, event, failure)) for s in about.sites.values())
+        calls = tuple((s, _passed(s, event, failure)) for s in about.sites.values()) if made is None else ()
         used = _used(failure)
         found = self._writers(event, failure, site, used)
-        fix = fix_of(Situation(change, failure, calls, tuple(found), tuple(seen), used, made))
+        fix = fix_of(Situation(change, failure, calls, tuple(found), tuple(seen), used, comes.broken))
         place, kind = (made, "made") if made is not None else self._where_from(event, failure, site, found)
         return _cause_record(change, failure, place, kind, used, found, fix)
 

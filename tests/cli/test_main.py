@@ -31,6 +31,20 @@ def test_a_command_without_its_module_is_not_listed(monkeypatch):
         (["docter"], "minidynamo: unknown command 'docter'; did you mean 'doctor'?\n"),
         (["--colour", "doctor"], "minidynamo: unrecognized arguments: --colour\n"),
         (["doctor", "--nonsense"], "minidynamo doctor: unrecognized arguments: --nonsense\n"),
+        (["reprot"], "minidynamo: unknown command 'reprot'; did you mean 'repro' or 'report'?\n"),
+        (
+            ["run", "--fail-on-recompil", "0", "x.py"],
+            "minidynamo run: unrecognized arguments: --fail-on-recompil; did you mean '--fail-on-recompile'?\n",
+        ),
+        (
+            ["report", "--sort=costs"],
+            "minidynamo report: argument --sort: invalid choice: 'costs' (choose from 'cost', 'count'); did you mean 'cost'?\n",
+        ),
+        (
+            ["explain", "MD10"],
+            "minidynamo explain: unknown code 'MD10'; MD101, MD102, MD103, MD104, MD105, MD106, MD107, MD108, ... begin with it\n",
+        ),
+        (["run", "-o", "/no/folder/x.jsonl", __file__], "minidynamo run: no folder '/no/folder' for -o\n"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_2(capsys, argv, message):

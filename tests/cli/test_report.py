@@ -201,3 +201,57 @@ def test_completion_is_valid_bash(capsys):
     text = out(capsys, "completion", "bash")
     done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_missing_file_names_the_nearest_recording(capsys, recording):
+    wrong = recording.replace("run.jsonl", "runs.jsonl")
+    assert cli.main(["report", wrong]) == EXIT_UNREADABLE
+    assert capsys.readouterr().err == (
+        f"minidynamo report: {wrong}: No such file or directory; did you mean {recording!r}?\n"
+    )
+
+
+def test_where_nothing_is_to_be_mended_the_lines_are_empty_and_stderr_says_so(capsys, tmp_path):
+    path = str(tmp_path / "fine.jsonl")
+    with minidynamo.record(path):
+        minidynamo.optimize("eager")(lambda x: x + 1)(torch.ones(2))
+    assert cli.main(["report", path]) == 0
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith("minidynamo report: nothing to mend: ")
+    assert told.err.count("\n") == 1 and "1 compile" in told.err
+
+
+def test_markdown_cells_are_code_only_where_they_are_code(capsys, tmp_path):
+    path = str(tmp_path / "run.jsonl")
+
+    class Settings:
+        step = 0
+
+    def f(x, text):
+        if Settings.step % 2 == 0:
+            return x + len(text)
+        return x
+
+    with minidynamo.record(path):
+        g = minidynamo.optimize("eager")(f)
+        for Settings.step, text in enumerate(("`a`|b", "``c")):
+            g(torch.ones(2), text)
+    lines = [
+        line for line in out(capsys, "report", "--format", "md", path).splitlines() if line.startswith("| ")
+    ]
+    cells = [line.replace("\\|", "/").split(" | ") for line in lines]
+    assert {len(row) for row in cells} == {8}
+    assert any("``` '``c' ```" in line and "`` '`a`/b' ``" in line.replace("\\|", "/") for line in lines)
+
+
+def test_the_rest_behind_a_break_without_tensors_is_no_frame_to_tell_of():
+    def f(x):
+        y = x + 1
+        print("", end="")
+        return y
+
+    with minidynamo.record() as found:
+        assert torch.equal(minidynamo.optimize("eager")(f)(torch.ones(2)), torch.ones(2) + 1)
+    assert [skip.code for skip in found.run.skips if skip.code != "MD303"] == [] and len(
+        found.graph_breaks
+    ) == 1

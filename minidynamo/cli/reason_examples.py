@@ -100,12 +100,11 @@ def f(x):
     ),
     "STORE": Example(
         """\
-def f(x, layer):
+def f(x):
     y = x * 2
-    layer.last = layer.weight
+    x.seen = True
     return y + 1
 """,
-        args="torch.arange(3.0), torch.nn.Linear(3, 3)",
     ),
     "METADATA_MUTATION": Example(
         """\

@@ -14,10 +14,23 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 @dataclass(frozen=True, slots=True)
 class Origin:
     """`place`: the line that makes the value, None: it is a parameter of the function, or not to be found; `broken`: the graph breaks
-    there, so that plain Python makes it."""
+    there, so that plain Python makes it; `behind`: the break, before the line at which the frame goes on, that made it an argument."""
 
-    place: Place | None
-    broken: Place | None
+    place: Place | None = None
+    broken: Place | None = None
+    behind: Place | None = None
+
+    def mend(self, number: bool) -> str:
+        """What to do about a value that varies; "" where the break is not to blame, as for tensors that a graph makes."""
+        if self.broken is not None:
+            return f"mend the graph break at {_short(self.broken)}: plain Python makes the value there"
+        if number and self.place is not None and self.behind is not None:
+            return f"mend the graph break at {_short(self.behind)}: numbers of the graph before it are guarded behind it"
+        return ""
+
+
+def _short(place: Place) -> str:
+    return f"{place.file.rpartition('/')[2]}:{place.line}"
 
 
 def origin(file: str, begins: int, name: str, breaks: Collection[tuple[str, int]]) -> Origin:
@@ -27,13 +40,17 @@ def origin(file: str, begins: int, name: str, breaks: Collection[tuple[str, int]
     """
     if name.startswith("___stack"):
         place = line_place(file, begins)
-        return Origin(place, place)
+        return Origin(place, place, place)
     statement = _assignment(file, begins, name)
     if statement is None:
-        return Origin(None, None)
+        return Origin()
     lines = range(statement.lineno, _last_line(statement) + 1)
     at = next((line for line in lines if (file, line) in breaks), None)
-    return Origin(place_of(file, statement), line_place(file, at) if at is not None else None)
+    broken = line_place(file, at) if at is not None else None
+    last = max(
+        (line for name, line in breaks if name == file and statement.lineno <= line <= begins), default=None
+    )
+    return Origin(place_of(file, statement), broken, line_place(file, last) if last is not None else None)
 
 
 def _last_line(statement: ast.stmt) -> int:

@@ -37,8 +37,8 @@ class Fix:
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What a fix is made from. `calls`: every call of the function that compiled it, with what it passes for the argument that
-    varies (None: not passed); `writers`: statements that may write the place; `seen`: values seen; `used`: where it is read; `made`: the
-    line where plain Python made it, behind a graph break."""
+    varies (None: not passed); `writers`: statements that may write the place; `seen`: values seen; `used`: where it is read; `mend`: the
+    fix of a value that a graph break made, or made an argument."""
 
     change: Change
     failure: Any
@@ -46,14 +46,13 @@ class Situation:
     writers: tuple[Writer, ...]
     seen: tuple[str, ...]
     used: Place | None = None
-    made: Place | None = None
+    mend: str = ""
 
 
 def fix_of(about: Situation) -> Fix:
     """The fix for a cause; its row's advice where no better one can be made."""
-    if about.made is not None:
-        at = f"{about.made.file.rpartition('/')[2]}:{about.made.line}"
-        return Fix(f"mend the graph break at {at}: plain Python makes the value there")
+    if about.mend:
+        return Fix(about.mend)
     make = _FIXES.get(about.change.reason.code)
     made = make(about) if make is not None else None
     return made or Fix(about.change.reason.hint)

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 
 from .. import config, events
 from ..events import GuardFailure, Where
+from ..reasons import FLOAT_CHANGED, INT_CHANGED
 from .behind import Origin, origin
 from .callsite import Passed, Place, Site, caller, line_place, passed, site_of
 from .causes import Change, as_the_program_says, classify
@@ -277,7 +278,7 @@ class Recorder:
         return site
 
     def _cause(self, event: events.Recompile, failure: GuardFailure, site: Site | None) -> Record:
-        comes = Origin(None, None)
+        comes = Origin()
         if event.resume and failure.root == "argument":
             comes = origin(event.where.filename, event.begins, failure.root_name, self._breaks)
         made = comes.place
@@ -292,7 +293,8 @@ class Recorder:
         calls = tuple((s, _passed(s, event, failure)) for s in about.sites.values()) if made is None else ()
         used = _used(failure)
         found = self._writers(event, failure, site, used)
-        fix = fix_of(Situation(change, failure, calls, tuple(found), tuple(seen), used, comes.broken))
+        mend = comes.mend(change.reason in (INT_CHANGED, FLOAT_CHANGED))
+        fix = fix_of(Situation(change, failure, calls, tuple(found), tuple(seen), used, mend))
         place, kind = (made, "made") if made is not None else self._where_from(event, failure, site, found)
         return _cause_record(change, failure, place, kind, used, found, fix)
 

@@ -66,25 +66,39 @@ def test_what_is_stored_outside_is_written_there(tmp_path):
     ]
 
 
-def test_a_value_that_an_earlier_break_made_names_that_break(tmp_path):
+@pytest.mark.parametrize(
+    ("made", "fix"),
+    [
+        (
+            "len(str(float(x.max())))",
+            "mend the graph break at program.py:7: plain Python makes the value there",
+        ),
+        (
+            "float(x.abs().max())",
+            "mend the graph break at program.py:9: numbers of the graph before it are guarded behind it",
+        ),
+    ],
+    ids=["plain Python", "the graph"],
+)
+def test_a_number_that_is_made_before_the_last_break(tmp_path, made, fix):
     found = causes(
         tmp_path,
-        """
+        f"""
         @opt
         def f(x):
-            scale = float(x.abs().max())
+            scale = {made}
             y = x + 1
             if y.sum() > 0:
                 y = y / scale
             return y
 
         for i in range(3):
-            f(torch.full((3,), i + 1.0))
+            f(torch.full((3,), 10.0 ** i))
         """,
     )
     cause = found["scale"]
-    assert (cause.code, cause.site_kind, cause.site.text) == ("MD106", "made", "scale = float(x.abs().max())")
-    assert cause.fix == "mend the graph break at program.py:7: plain Python makes the value there"
+    assert (cause.site_kind, cause.site.text) == ("made", f"scale = {made}")
+    assert cause.fix == fix
 
 
 def test_a_tensor_of_the_graph_before_is_made_where_it_is_assigned_and_no_break_is_blamed(tmp_path):
@@ -162,6 +176,7 @@ def test_the_last_assignment_before_a_line(tmp_path, begins, name, line):
     found = origin(str(path), begins, name, {(str(path), 5)})
     assert (None if found.place is None else found.place.line) == line
     assert (found.broken is not None) == (line == 5)
+    assert found.mend(number=False) == "" or line == 5
 
 
 def test_without_source_nothing_is_said():

@@ -145,7 +145,7 @@ def as_key(value: object) -> Any:
     """`value` as a row or path may hold it: itself if it has a literal, tuples element by element, else a
     Ref.
     """
-    if is_literal(value) and value == value:
+    if type(value) is str or is_literal(value) and value == value:
         return value
     if type(value) is tuple:
         return tuple(as_key(item) for item in value)
@@ -215,6 +215,8 @@ def _printer(value: object) -> Callable[[Any], str] | None:
 
 def is_literal(value: object, depth: int = 0) -> bool:
     """Whether `literal(value)` exists. A Ref counts as one."""
+    if type(value) is str or type(value) is int or type(value) is bool:
+        return True
     if depth > _MAX_DEPTH or _printer(value) is None:
         return False
     parts: Any = ()
@@ -227,6 +229,8 @@ def is_literal(value: object, depth: int = 0) -> bool:
 
 def literal(value: object) -> str:
     """The text of a constant. Raises InternalError when `value` has no literal form."""
+    if type(value) is str:
+        return repr(value)
     printer = _printer(value)
     if printer is None:
         raise exc.InternalError(f"a {type_name(type(value))} object has no literal form in a guard")

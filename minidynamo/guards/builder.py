@@ -254,6 +254,10 @@ class GuardBuilder:
         """The same constant: exact type and value, floats by their bits."""
         value = self.get(guard.origin, guard)
         path = guard.origin
+        if type(value) is int or type(value) is str:
+            self._type(guard, path)
+            self.emit(guard, "EQUALS_MATCH", path, value, expected=literal(value))
+            return
         if _is_singleton(value):
             self.emit(guard, "CONSTANT_MATCH", path, value, expected=literal(value))
             return

@@ -75,7 +75,7 @@ class Program:
 
     def in_python(self) -> int:
         """How many rows are left to Python text."""
-        return sum(opcode == OPS["CHECK_PY"].opcode for opcode, _, _ in self.code)
+        return [opcode for opcode, _, _ in self.code].count(_CHECK_PY)
 
     def listing(self) -> str:
         """One instruction a line, for people."""
@@ -162,6 +162,16 @@ _COMPARING = frozenset({"CHECK_SAME", "CHECK_DICT_KEYS", "CHECK_SET_ITEMS", "CHE
 _LARGEST_SET = 64  # elements that are compared each with each
 
 
+# Row kind -> (instruction, whether it reads a register, what its operand is); source class -> (instruction, its operand, whether
+# that is a constant). Looked at for every guard of every compilation.
+_ROW_OPS = {kind: (OPS[name], OPS[name].input == "REG", OPS[name].operand) for kind, name in _CHECKS.items()}
+_STEP_OPS = {
+    cls: (OPS[name].opcode, operand, OPS[name].operand == "CONST") for cls, (name, operand) in _STEPS.items()
+}
+_ROOT_OPS = {cls: (OPS[name].opcode, operand) for cls, (name, operand) in _ROOTS.items()}
+_LOAD_MEMBER, _CHECK_PY = OPS["LOAD_MEMBER"].opcode, OPS["CHECK_PY"].opcode
+
+
 class _Lowerer:
     def __init__(self, names: tuple[str, ...], torch: bool) -> None:
         self.names = names
@@ -169,30 +179,31 @@ class _Lowerer:
         self.code: list[Instruction] = []
         self.registers: dict[Source, int] = {}
 
-    def add(self, name: str, source: int = -1, operand: Any = None) -> None:
-        self.code.append((OPS[name].opcode, source, operand))
-
     def load(self, source: Source) -> int:
         """The register of a path; a path is loaded once, at its first use."""
-        if source in self.registers:
-            return self.registers[source]
+        registers = self.registers
+        if source in registers:
+            return registers[source]
         parent = source.parent()
-        kind = type(source)
-        if parent is None and kind in _ROOTS:
-            name, root_operand = _ROOTS[kind]
-            self.add(name, operand=root_operand(source, self.names))
-        elif parent is not None and kind in _STEPS:
-            name, operand = _STEPS[kind]
+        if parent is not None:
+            step = _STEP_OPS.get(type(source))
+            if step is None:
+                raise Unlowered(source)
+            opcode, operand_of, constant = step
             if isinstance(source, AttrSource) and source.plain_base() is not None:
-                name = "LOAD_MEMBER"
-            if OPS[name].operand == "CONST":
-                _check_constant(operand(source), compared=False)
-            base = self.load(parent)
-            self.add(name, base, operand(source))
+                opcode = _LOAD_MEMBER
+            operand = operand_of(source)
+            if constant and type(operand) is not str:
+                _check_constant(operand, compared=False)
+            base = registers[parent] if parent in registers else self.load(parent)
+            self.code.append((opcode, base, operand))
         else:
-            raise Unlowered(source)
-        self.registers[source] = len(self.registers)
-        return self.registers[source]
+            root = _ROOT_OPS.get(type(source))
+            if root is None:
+                raise Unlowered(source)
+            self.code.append((root[0], -1, root[1](source, self.names)))
+        registers[source] = number = len(registers)
+        return number
 
     def inputs(self, sources: Iterable[Source] | None) -> tuple[int, ...] | None:
         """The registers of `sources`; None when one of them has no instructions. (Loads of others may stay behind.)"""
@@ -204,33 +215,45 @@ class _Lowerer:
             return None
 
     def check(self, row: GuardRow) -> None:
-        name = _CHECKS.get(row.kind)
-        if name is None or name in TORCH_OPS and not self.torch:
+        found = _ROW_OPS.get(row.kind)
+        if found is None or not self.torch and found[0].name in TORCH_OPS:
             raise Unlowered(row.kind)
-        path = AttrSource(row.path, "__name__") if row.kind == "NAME_MATCH" else row.path
-        operand = self.operand(name, row)
-        source = self.load(path) if OPS[name].input == "REG" else -1
-        self.add(name, source, operand)
+        op, reads, kind = found
+        operand: Any = None
+        if kind == "PTR":
+            (operand,) = row.literals
+        elif kind == "CONST":
+            (operand,) = row.literals
+            if type(operand) not in _SIMPLE:
+                _check_constant(operand, op.name in _COMPARING)
+        elif kind == "SPEC":
+            operand = row.literals
+        elif kind != "NONE":
+            operand = self.operand(op, row)
+        register = -1
+        if reads:
+            path = AttrSource(row.path, "__name__") if row.kind == "NAME_MATCH" else row.path
+            register = self.registers[path] if path in self.registers else self.load(path)
+        self.code.append((op.opcode, register, operand))
 
-    def operand(self, name: str, row: GuardRow) -> Any:
-        match OPS[name].operand:
-            case "NONE":
-                return None
-            case "SPEC":
-                return row.literals
+    def operand(self, op: Op, row: GuardRow) -> Any:
+        match op.operand:
             case "REG":
                 return self.load(row.literals[0])
             case "REGS":
                 own, others = row.literals
                 return (len(own.items), *map(self.load, own.items + others.items))
-            case "CONST":
-                _check_constant(row.literals[0], name in _COMPARING)
             case "CONSTS":
-                if name.startswith("CHECK_SET") and len(row.literals[0]) > _LARGEST_SET:
+                if op.name.startswith("CHECK_SET") and len(row.literals[0]) > _LARGEST_SET:
                     raise Unlowered(row.kind)
                 for constant in row.literals[0]:
-                    _check_constant(constant, name in _COMPARING)
+                    _check_constant(constant, op.name in _COMPARING)
         return row.literals[0]
+
+
+_SIMPLE = frozenset(
+    {str, int, bool, float, type(None)}
+)  # compared as their literals are, with nothing inside
 
 
 def _check_constant(value: object, compared: bool) -> None:
@@ -290,18 +313,19 @@ def lower(
     lowerer = _Lowerer(names, torch)
     checks: list[int] = []
     left: list[tuple[int, GuardRow]] = []
+    code, registers = lowerer.code, lowerer.registers
     for number, row in enumerate(rows):
-        mark, registers = len(lowerer.code), len(lowerer.registers)
+        mark = len(code)
         try:
             lowerer.check(row)
         except Unlowered:
-            del lowerer.code[mark:]
-            while len(lowerer.registers) > registers:
-                lowerer.registers.popitem()
+            for _ in code[mark:]:  # loads, each of one register
+                registers.popitem()
+            del code[mark:]
             left.append((number, row))
-        checks.append(len(lowerer.code) - 1)
+        checks.append(len(code) - 1)
     registers_of_inputs = lowerer.inputs(inputs)
     for number, row in left:
-        lowerer.add("CHECK_PY", operand=text(row))
-        checks[number] = len(lowerer.code) - 1
-    return Program(tuple(lowerer.code), len(lowerer.registers), tuple(checks), registers_of_inputs)
+        code.append((_CHECK_PY, -1, text(row)))
+        checks[number] = len(code) - 1
+    return Program(tuple(code), len(registers), tuple(checks), registers_of_inputs)

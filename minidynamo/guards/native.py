@@ -47,7 +47,7 @@ def native_program(
     for opcode, register, operand in program.code:
         kind = _OPERANDS[opcode]
         if kind in _ENCODE:
-            operand = _ENCODE[kind](operand)
+            operand = (LITERAL, operand) if type(operand) is str else _ENCODE[kind](operand)
         elif kind == "TEXT":
             operand = compile_text(operand)
         code.append((opcode, register, operand))

@@ -10,21 +10,21 @@ from minidynamo.sources import Source
 
 
 class _Paths:
-    """Numbers for paths, each hashed once: the depth of each, the number of its parent, and the rows on it alone."""
+    """Numbers for paths: the depth of each, and the number of its parent."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Source, int] = {}
+        self.numbers: dict[Source, int] = {}
         self.parents: list[int] = []  # -1 for a root
         self.depths: list[int] = []
 
     def number(self, path: Source) -> int:
-        known = self._numbers.get(path)
+        known = self.numbers.get(path)
         if known is None:
             parent = path.parent()
-            above = -1 if parent is None else self._numbers.get(parent, -1)
+            above = -1 if parent is None else self.numbers.get(parent, -1)
             if parent is not None and above < 0:
                 above = self.number(parent)
-            known = self._numbers[path] = len(self.parents)
+            known = self.numbers[path] = len(self.parents)
             self.parents.append(above)
             self.depths.append(0 if above < 0 else self.depths[above] + 1)
         return known
@@ -38,14 +38,25 @@ def order(rows: Iterable[GuardRow]) -> list[GuardRow]:
     """
     rows = list(rows)
     paths = _Paths()
-    own = [
-        [paths.number(path) for path in (row.paths() if KINDS[row.kind].relates else (row.path,))]
-        for row in rows
-    ]
+    numbers = paths.numbers
+    own: list[int] = []  # row -> its path, -1 for one that relates several
+    several: dict[int, set[int]] = {}  # such a row -> its paths
+    depths: list[int] = []
+    for index, row in enumerate(rows):
+        path = row.path
+        if KINDS[row.kind].relates:
+            related = [paths.number(path) for path in row.paths()]
+            several[index] = set(related)
+            own.append(-1)
+            depths.append(paths.depths[related[0]])
+        else:
+            number = numbers[path] if path in numbers else paths.number(path)
+            own.append(number)
+            depths.append(paths.depths[number])
     unplaced = [0] * len(paths.parents)  # path -> rows on it alone that are not placed yet
-    for numbers in own:
-        if len(numbers) == 1:
-            unplaced[numbers[0]] += 1
+    for number in own:
+        if number >= 0:
+            unplaced[number] += 1
     # Path -> the next prefix that has rows, -1 for none. Its rows follow those of the prefixes above it, so to wait for them is
     # to wait for all. (A parent has a smaller number.)
     above = [-1] * len(unplaced)
@@ -53,28 +64,30 @@ def order(rows: Iterable[GuardRow]) -> list[GuardRow]:
         above[number] = parent if parent < 0 or unplaced[parent] else above[parent]
     waiting: list[list[int]] = [[] for _ in unplaced]  # path -> rows that wait for it
     blockers = [0] * len(rows)
-    ranks = [
-        (KINDS[row.kind].cost, paths.depths[numbers[0]], i) for i, (row, numbers) in enumerate(zip(rows, own))
-    ]
+    ranks = [(KINDS[row.kind].cost, depth, index) for index, (row, depth) in enumerate(zip(rows, depths))]
     ready: list[tuple[int, int, int]] = []
-    for row, numbers in enumerate(own):
-        for prefix in {above[number] for number in numbers}:
-            if prefix >= 0:
-                blockers[row] += 1
-                waiting[prefix].append(row)
-        if not blockers[row]:
-            ready.append(ranks[row])
+    for index, number in enumerate(own):
+        if number < 0:
+            prefixes = {above[each] for each in several[index]} - {-1}
+            blockers[index] = len(prefixes)
+            for prefix in prefixes:
+                waiting[prefix].append(index)
+        elif above[number] >= 0:
+            blockers[index] = 1
+            waiting[above[number]].append(index)
+        if not blockers[index]:
+            ready.append(ranks[index])
     heapq.heapify(ready)
     placed: list[GuardRow] = []
     while ready:
-        row = heapq.heappop(ready)[2]
-        placed.append(rows[row])
-        if len(own[row]) > 1:
+        index = heapq.heappop(ready)[2]
+        placed.append(rows[index])
+        number = own[index]
+        if number < 0:
             continue
-        path = own[row][0]
-        unplaced[path] -= 1
-        if not unplaced[path]:
-            for blocked in waiting[path]:
+        unplaced[number] -= 1
+        if not unplaced[number]:
+            for blocked in waiting[number]:
                 blockers[blocked] -= 1
                 if not blockers[blocked]:
                     heapq.heappush(ready, ranks[blocked])

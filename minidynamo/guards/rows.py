@@ -138,14 +138,16 @@ class GuardRow(Keyed):
     Two rows are equal when kind and path are equal and the literals are the same constants, bit for bit.
     """
 
-    __slots__ = ("kind", "literals", "path")
-    _compared = ("kind", "path")
+    __slots__ = ("kind", "literals", "path", "told_apart")
+    _compared = ("kind", "path", "told_apart")
     __hash__ = Keyed.__hash__
 
     def __init__(self, kind: str, path: Source, literals: tuple[Any, ...] = ()) -> None:
         self.kind = kind
         self.path = path
         self.literals = literals
+        # of rows on one path: a key, a name; what is equal without being the same constant is compared in full
+        self.told_apart = literals[0] if literals and type(literals[0]) is str else None
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not GuardRow:

@@ -21,6 +21,8 @@ try:
         cache_entries,
         force_eager,
         get_mark,
+        instance_dict,
+        is_subtype,
         mark_code,
         reset_all,
         reset_code,
@@ -28,6 +30,7 @@ try:
         set_rerun_callback,
         stats,
         swap_active,
+        type_lookup,
     )
 except ImportError as error:
     raise ImportError(
@@ -63,6 +66,8 @@ __all__ = [
     "cache_entries",
     "force_eager",
     "get_mark",
+    "instance_dict",
+    "is_subtype",
     "mark_code",
     "reset_all",
     "reset_code",
@@ -70,4 +75,5 @@ __all__ = [
     "set_rerun_callback",
     "stats",
     "swap_active",
+    "type_lookup",
 ]

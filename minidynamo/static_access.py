@@ -12,20 +12,31 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from minidynamo.cache import instance_dict, is_subtype, type_lookup
+
+__all__ = [
+    "dict_has",
+    "dict_item",
+    "dict_key",
+    "dict_keys",
+    "has_static_attr",
+    "instance_dict",
+    "is_one_of",
+    "is_subtype",
+    "static_attr",
+    "static_len",
+    "tensor_size",
+    "tensor_storage_offset",
+    "tensor_stride",
+    "type_lookup",
+    "type_name",
+    "why_indescribable",
+]
+
 _MRO = type.__dict__["__mro__"].__get__
-_CLASS_DICT = type.__dict__["__dict__"].__get__
 _QUALNAME = type.__dict__["__qualname__"].__get__
 _MISSING = object()
 _SLOT_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
-
-
-def type_lookup(cls: type, name: str, default: object = None) -> Any:
-    """The raw value of `name` along the MRO of `cls`, no descriptor run (`_PyType_Lookup`)."""
-    for klass in _MRO(cls):
-        namespace = _CLASS_DICT(klass)
-        if name in namespace:
-            return namespace[name]
-    return default
 
 
 def type_name(cls: type) -> str:
@@ -89,17 +100,6 @@ def has_static_attr(obj: object, name: str) -> bool:
     return True
 
 
-def instance_dict(obj: object) -> dict[str, Any] | None:
-    """The real instance dictionary, or None where the type has none or hides it behind a descriptor of its
-    own.
-    """
-    descriptor = type_lookup(type(obj), "__dict__")
-    if is_one_of(type(descriptor), _SLOT_DESCRIPTORS):
-        namespace = descriptor.__get__(obj, type(obj))
-        return namespace if type(namespace) is dict else None
-    return None
-
-
 def _has_slot(value: object, name: str) -> bool:
     return type_lookup(type(value), name, _MISSING) is not _MISSING
 
@@ -145,11 +145,6 @@ def dict_keys(mapping: Any) -> Iterator[Any]:
     dict's.)
     """
     return OrderedDict.__iter__(mapping) if is_subtype(type(mapping), OrderedDict) else dict.__iter__(mapping)
-
-
-def is_subtype(cls: type, base: type) -> bool:
-    """`issubclass` by the MRO alone; `__subclasscheck__` is not asked."""
-    return is_one_of(base, _MRO(cls))
 
 
 def dict_key(mapping: Any, index: int) -> Any:

@@ -3,6 +3,7 @@
 #include "guard_vm.h"
 #include "optimized.h"
 #include "stance.h"
+#include "static_access.h"
 #include "stats.h"
 #include "tail.h"
 #include "thread.h"
@@ -41,6 +42,13 @@ static PyMethodDef module_methods[] = {
      "force_eager(flag) -> the flag before\n\nWhile it is set nothing is captured, and no entry runs, in any thread."},
     {"hook_installed", md_py_hook_installed, METH_NOARGS,
      "hook_installed() -> whether the interpreter calls minidynamo's evaluator just now"},
+    {"type_lookup", (PyCFunction)(void (*)(void))md_py_type_lookup, METH_FASTCALL,
+     "type_lookup(cls, name, default=None): the raw value of `name` along the MRO of `cls`, no descriptor run"},
+    {"is_subtype", (PyCFunction)(void (*)(void))md_py_is_subtype, METH_FASTCALL,
+     "is_subtype(cls, base): `issubclass` by the MRO alone; `__subclasscheck__` is not asked"},
+    {"instance_dict", md_py_instance_dict, METH_O,
+     "instance_dict(obj) -> the real instance dictionary, or None where the type has none or hides it behind a\n"
+     "descriptor of its own"},
     {"stats", md_py_stats, METH_NOARGS, "stats() -> {event: how often, in this process}"},
     {0},
 };

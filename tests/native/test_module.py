@@ -99,6 +99,7 @@ def test_what_is_there():
     names = """CompileKey OptimizeContext OptimizedFunction OptimizedCallable ResumeFunction EntryHandle Keyed Validity
         CacheEntry GuardProgram set_convert_frame set_rerun_callback mark_code get_mark add_entry cache_entries
         reset_code reset_all active
-        swap_active hook_installed force_eager stats SKIP SKIP_SUBTREE NO_COMPILE TRANSFORMED FRUITLESS_LIMIT RERUN"""
+        swap_active hook_installed force_eager stats type_lookup is_subtype instance_dict
+        SKIP SKIP_SUBTREE NO_COMPILE TRANSFORMED FRUITLESS_LIMIT RERUN"""
     assert {n for n in dir(_C) if not n.startswith("__")} == set(names.split())
     assert all(getattr(_C, n).__doc__ for n in names.split() if n != "RERUN" and callable(getattr(_C, n)))

@@ -50,12 +50,24 @@ def _wrapped_call(tx: Tracing, args: Args, kwargs: Kwargs) -> VariableTracker:
     return tx.call(module.getattr(tx, "_call_impl"), args[1:], kwargs)
 
 
+def is_plain(module: ModuleObject) -> bool:
+    """Whether a call of any instance of the class leads here, unless the instance says otherwise. (That it does is guarded by now.)"""
+    return (
+        isinstance(module, NNModuleVariable)
+        and type_lookup(module.cls, "__call__") is Module.__call__
+        and type_lookup(module.cls, "_call_impl") is Module._call_impl
+        and type_lookup(module.cls, "_compiled_call_impl") is None
+    )
+
+
 @rule(Module._call_impl)
 def _call_impl(tx: Tracing, args: Args, kwargs: Kwargs) -> VariableTracker:
     """nn.Module._call_impl: pre-hooks, forward, hooks."""
     module = _module(tx, args)
     args = args[1:]
     if module.has_no_hooks(tx):
+        if is_plain(module):
+            tx.trace.plain_calls.add(module.cls)
         return tx.call(module.getattr(tx, "forward"), args, kwargs)
     for name in UNFOLLOWED:
         if module.hooks(tx, name) or module.global_hooks(tx, f"_global{name}"):

@@ -31,6 +31,8 @@ class InliningInstructionTranslator(InstructionTranslatorBase):
         self.caller = caller
         self.called_at: Position | None = None
         self.module: Module | None = None
+        self.called_from: tuple[str, int] | None = None  # the user's line of the call, for code of a library
+        self.in_library = library_of(code) is not None
 
     def position(self) -> Position:
         if self.called_at is None:
@@ -48,7 +50,11 @@ class InliningInstructionTranslator(InstructionTranslatorBase):
 
     def user_place(self) -> tuple[str, int]:
         """Inside of a library the user's line is the one that called it."""
-        return super().user_place() if library_of(self.code) is None else self.caller.user_place()
+        if not self.in_library:
+            return super().user_place()
+        if self.called_from is None:
+            self.called_from = self.caller.user_place()
+        return self.called_from
 
     def handled_exception(self) -> VariableTracker | None:
         return super().handled_exception() or self.caller.handled_exception()

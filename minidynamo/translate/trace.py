@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -79,6 +79,13 @@ class Trace:
         self.generators: list[GeneratorVariable] = []
         self.classes: set[type] = set()
         self.class_sources: dict[type, Source] = {}  # one way to each class of a module
+        self.class_names: set[tuple[type, str]] = (
+            set()
+        )  # (class of a module, name): what it has there is guarded
+        self.plain_calls: set[type] = set()  # classes of modules that are called as nn.Module does it
+        self.global_hooks: list[
+            Any
+        ] = []  # the dictionaries of hooks for all modules, once they were looked at
         self.lacking: list[Any] = []  # modules, each with the names that its own dictionary lacks
         self.untouched: list[Source] = []  # empty OrderedDicts that have no tracker
         self.outside_cells: list[OutsideCell] = []
@@ -89,7 +96,7 @@ class Trace:
         self.comparable = True  # plain Python on the same values gives the same result
         self.probing = 0  # how many questions are open whether an attribute is there
         self.identities: dict[int, tuple[VariableTracker, Identity]] = {}
-        self._by_source: dict[Source, VariableTracker] = {}
+        self.by_source: dict[Source, VariableTracker] = {}
         self._by_object: dict[int, VariableTracker] = {}
         self._owners: dict[int, UserObjectVariable] = {}  # by the id of their `__dict__`
 
@@ -123,13 +130,16 @@ class Trace:
 
     def knows(self, source: Source) -> bool:
         """Whether the value of `source` has a tracker."""
-        return source in self._by_source
+        return source in self.by_source
 
     def step(self) -> None:
         """Count one instruction. Raises SkipFrame past `config.max_trace_steps`."""
         self.steps += 1
         if self.steps > self.step_limit:
-            raise SkipFrame(why(SKIP_STEPS, limit=self.step_limit))
+            self.too_long()
+
+    def too_long(self) -> NoReturn:
+        raise SkipFrame(why(SKIP_STEPS, limit=self.step_limit))
 
     def holds(self, cyclic: Any) -> None:
         """`cyclic` may lead back to itself, and so keep the user's values alive: `release` empties it."""
@@ -154,7 +164,7 @@ class Trace:
     def wrap(self, tx: Any, value: Any, source: Source) -> VariableTracker:
         """The tracker of a real value. The same source gives the same tracker; two sources of one object that has
         identity give one tracker, guarded by DUPLICATE_INPUT. That two objects differ is guarded where the trace uses it."""
-        known = self._by_source.get(source)
+        known = self.by_source.get(source)
         if known is not None:
             return known
         if type(value) is dict and any(id(value) == names for names, _ in self.globals_written):
@@ -162,7 +172,7 @@ class Trace:
         owner = self._owners.get(id(value))
         if owner is not None:  # the `__dict__` of an object that the trace knows
             tx.install(make_guard(source, GuardBuilder.DUPLICATE_INPUT, owner.dict_source()))
-            self._by_source[source] = owner.as_dict()
+            self.by_source[source] = owner.as_dict()
             return owner.as_dict()
         twin = self._by_object.get(id(value))
         if twin is not None and twin.source is not None:
@@ -174,7 +184,7 @@ class Trace:
                 self._by_object[id(value)] = made
             if isinstance(made, UserObjectVariable):
                 self.know_dict(tx, made)
-        self._by_source[source] = made
+        self.by_source[source] = made
         return made
 
     def know_dict(self, tx: Any, made: UserObjectVariable) -> None:

@@ -66,8 +66,12 @@ class InstructionTranslatorBase:
     def step(self) -> None:
         """Execute one instruction. Raises Unsupported, with the symbolic state as the handler left it."""
         inst = self.current = self.ir.instructions[self.index]
-        self.trace.step()
-        handler = HANDLERS.get(inst.opname)
+        trace = self.trace
+        trace.steps += 1
+        if trace.steps > trace.step_limit:
+            trace.too_long()
+        opname = inst.opname
+        handler = HANDLERS[opname] if opname in HANDLERS else None
         if handler is None:
             self.unsupported(NOT_CAPTURED.get(inst.opname, MISSING_OPCODE), opname=inst.opname)
         self.index += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from ..events import Where
-from ..guards.guard import Guard, make_guard
+from ..guards.guard import Guard
 from ..pycode import expr as E
 from ..reasons import OPAQUE_VALUE, STORE, USER_OBJECT_KEY, Reason
 from ..sources import Source
@@ -200,10 +200,12 @@ class VariableTracker:
         """Install a guard per `GuardBuilder` method on this tracker's source and remember it as provenance."""
         if self.source is None:
             raise ValueError(f"{type(self).__name__} has no source to guard")
-        made = tuple(make_guard(self.source, fn) for fn in create_fns)
-        for guard in made:
+        made = []
+        for create_fn in create_fns:
+            guard = Guard(create_fn, self.source)
             tx.install(guard)
-        self.add_guards(*made)
+            made.append(guard)
+        self.guards = Provenance(tuple(made), (self.guards,))
 
     def add_guards(self, *guards: Guard) -> None:
         self.guards = Provenance(guards, (self.guards,))
@@ -215,6 +217,8 @@ class VariableTracker:
     @staticmethod
     def propagate(*trackers: VariableTracker) -> Provenance:
         """The provenance of a value that is made from `trackers`."""
+        if len(trackers) == 1:
+            return trackers[0].guards
         parents = tuple({id(t.guards): t.guards for t in trackers if t.guards is not NO_GUARDS}.values())
         return parents[0] if len(parents) == 1 else Provenance((), parents) if parents else NO_GUARDS
 

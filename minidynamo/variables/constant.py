@@ -74,7 +74,8 @@ class ConstantVariable(VariableTracker):
     __slots__ = ("value",)
 
     def __init__(self, value: Any, source: Source | None = None, guards: Provenance = NO_GUARDS) -> None:
-        super().__init__(source, guards)
+        self.source = source
+        self.guards = guards
         self.value = value
 
     def python_type(self) -> type:

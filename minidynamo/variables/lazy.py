@@ -6,7 +6,7 @@ from typing import Any
 
 from ..pycode import expr as E
 from ..sources import Source
-from .base import Emitting, Tracing, VariableTracker
+from .base import NO_GUARDS, Emitting, Tracing, VariableTracker
 
 
 class LazyVariable(VariableTracker):
@@ -17,7 +17,8 @@ class LazyVariable(VariableTracker):
     source: Source
 
     def __init__(self, value: Any, source: Source) -> None:
-        super().__init__(source)
+        self.source = source
+        self.guards = NO_GUARDS
         self.value = value
         self.real: VariableTracker | None = None
 

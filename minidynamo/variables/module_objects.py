@@ -50,7 +50,8 @@ class ModuleObject(UserObject):
     def registered(self, tx: Tracing, name: str) -> VariableTracker:
         """nn.Module.__getattr__."""
         key = Key(tx, ConstantVariable(name))
-        for table in (self.table(tx, each) for each in TABLES):
+        for each in TABLES:
+            table = self.table(tx, each)
             found = None if table is None else table.look_up(tx, key)
             if found is not None:
                 return found
@@ -132,8 +133,15 @@ class ModuleObject(UserObject):
 
     def global_hooks(self, tx: Tracing, name: str) -> Hooks:
         """The same for a dictionary that holds for every module."""
+        return self.read_hooks(tx, self.global_table(tx, name))
+
+    def global_table(self, tx: Tracing, name: str) -> DictVariable:
+        """A dictionary of hooks that hold for every module."""
         names = AttrSource(AttrSource(self.source_of_module(tx), "_call_impl"), "__globals__")
-        return self.read_hooks(tx, LazyVariable(vars(module_globals)[name], ItemSource(names, name)))
+        found = LazyVariable(vars(module_globals)[name], ItemSource(names, name)).realize(tx)
+        if not isinstance(found, DictVariable):
+            self.refuse(tx, "hooks")
+        return found
 
     def read_hooks(self, tx: Tracing, found: VariableTracker) -> Hooks:
         hooks = found.realize(tx)

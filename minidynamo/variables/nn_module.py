@@ -18,11 +18,12 @@ from ..guards.guard import make_guard
 from ..optimized_module import OptimizedModule
 from ..pycode import expr as E
 from ..sources import AttrSource, Source, TypeSource
-from ..static_access import is_subtype, type_lookup
+from ..static_access import instance_dict, is_subtype, type_lookup
 from .base import Emitting, Tracing, VariableTracker
 from .constant import ConstantVariable
+from .dicts import DictVariable, Key
 from .lazy import LazyVariable
-from .module_objects import HOOKS, ModuleObject
+from .module_objects import HOOKS, TABLES, ModuleObject
 from .opaque import wrap_opaque
 from .registry import wraps_if
 from .sequences import TupleVariable
@@ -31,19 +32,25 @@ from .user_objects import (
     UserObjectVariable,
     has_plain_attributes,
     is_data_descriptor,
+    no_attribute,
 )
+
+CALL = ("_compiled_call_impl", "_call_impl")  # what nn.Module.__call__ reads of a module
 
 
 class NNModuleVariable(ModuleObject, UserObjectVariable):
     """A module that exists outside of the trace."""
 
-    __slots__ = ("lacking", "hookless")
+    __slots__ = ("lacking", "hookless", "tables")
     value: torch.nn.Module
 
     def __init__(self, value: torch.nn.Module, source: Source) -> None:
         super().__init__(value, source)
         self.lacking: dict[str, None] = {}  # names that its own dictionary lacks: guarded when the trace ends
         self.hookless = False  # guarded to have no hooks
+        self.tables: dict[
+            str, DictVariable
+        ] = {}  # its own `_parameters` and so on, as far as they were looked at
 
     # --- where things are ---------------------------------------------------------------------------------------------
     def guard_lacks(self, tx: Tracing, name: str) -> None:
@@ -67,12 +74,76 @@ class NNModuleVariable(ModuleObject, UserObjectVariable):
         return tx.wrap(self.cls, self.type_source(tx))
 
     def guard_presence(self, tx: Tracing, name: str) -> None:
+        if (self.cls, name) in tx.trace.class_names:
+            return
         if (
             type_lookup(type(self.cls), name, MISSING) is not MISSING
         ):  # the metaclass has it: ask the instance
             super().guard_presence(tx, name)
         else:
             tx.install(make_guard(self.type_source(tx), GuardBuilder.HASATTR, name))
+            tx.trace.class_names.add((self.cls, name))
+
+    def table(self, tx: Tracing, name: str) -> DictVariable | None:
+        if name in self.stored:
+            return super().table(tx, name)
+        found = self.tables.get(name)
+        if found is None:
+            found = super().table(tx, name)
+            if found is not None:
+                self.tables[name] = found
+        return found
+
+    def getattr(self, tx: Tracing, name: str) -> VariableTracker:
+        """What is registered is found at once; the guards are those of the long way."""
+        cls = self.cls
+        if (
+            name in self.stored
+            or type_lookup(cls, name, MISSING) is not MISSING
+            or type_lookup(cls, "__getattr__") is not torch.nn.Module.__getattr__
+        ):
+            return super().getattr(tx, name)
+        own = self.own_attribute(tx, name)
+        if own is not None:
+            return own
+        self.guard_presence(tx, name)
+        if (cls, "__getattr__") not in tx.trace.class_names:
+            self.special(tx, "__getattr__")
+            tx.trace.class_names.add((cls, "__getattr__"))
+        return self.registered(tx, name)
+
+    def registered(self, tx: Tracing, name: str) -> VariableTracker:
+        """One guard says that a table is empty, whatever the names."""
+        key = Key.of(name, ConstantVariable(name))
+        for each in TABLES:
+            table = self.table(tx, each)
+            if table is None:
+                continue
+            if not table.items and not table.resized:
+                table.slot_len(tx)
+                continue
+            found = table.look_up(tx, key)
+            if found is not None:
+                return found
+        no_attribute(tx, self, name)
+
+    def call_function(
+        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+    ) -> VariableTracker:
+        """`Module.__call__` and `_call_impl`, where the trace has seen for the class that both are nn.Module's own: what is left is to
+        look at the instance."""
+        if self.cls in tx.trace.plain_calls and self.is_called_plainly(tx):
+            return tx.call(self.getattr(tx, "forward"), args, kwargs)
+        return super().call_function(tx, args, kwargs)
+
+    def is_called_plainly(self, tx: Tracing) -> bool:
+        """Whether neither what `Module.__call__` reads nor a hook is the instance's own."""
+        members = instance_dict(self.value)
+        if members is None or any(name in self.stored or name in members for name in CALL):
+            return False
+        for name in CALL:
+            self.guard_lacks(tx, name)
+        return self.has_no_hooks(tx)
 
     def store(self, tx: Tracing, name: str, value: VariableTracker) -> None:
         """What is left of `Module.__setattr__`, all its questions being answered by guards."""
@@ -83,15 +154,25 @@ class NNModuleVariable(ModuleObject, UserObjectVariable):
     def has_no_hooks(self, tx: Tracing) -> bool:
         """Whether none of the dictionaries of hooks that a call asks has an element: one guard for the instance's own. False also
         where the trace has looked at one of them closer."""
-        if any(name in self.stored or tx.trace.knows(AttrSource(self.source, name)) for name in HOOKS):
-            return False
+        own = [AttrSource(self.source, name) for name in HOOKS]
+        for name, source in zip(HOOKS, own):
+            if name in self.stored or source in tx.trace.by_source:
+                return False
         if not self.hookless:
             if py_leaves.first_filled(self.value, HOOKS) is not None:
                 return False
             tx.install(make_guard(self.source, GuardBuilder.EMPTY_MEMBERS, HOOKS))
-            tx.trace.untouched.extend(AttrSource(self.source, name) for name in HOOKS)
+            tx.trace.untouched.extend(own)
             self.hookless = True
-        return not any(self.global_hooks(tx, f"_global{name}") for name in HOOKS)
+        everywhere: list[DictVariable] = tx.trace.global_hooks
+        if not everywhere:
+            everywhere.extend(self.global_table(tx, f"_global{name}") for name in HOOKS)
+            for table in everywhere:
+                table.slot_len(tx)
+        for table in everywhere:
+            if table.items:
+                return False
+        return True
 
 
 class ModuleSliceVariable(VariableTracker):

@@ -472,7 +472,10 @@ def reflected(symbol: str) -> str:
 
 def is_data_descriptor(raw: Any) -> bool:
     """CPython: tp_descr_set is there."""
-    return any(type_lookup(type(raw), name, None) is not None for name in ("__set__", "__delete__"))
+    kind = type(raw)
+    if kind is types.FunctionType or kind is type(None):
+        return False
+    return type_lookup(kind, "__set__") is not None or type_lookup(kind, "__delete__") is not None
 
 
 def _is_not_implemented(result: VariableTracker) -> bool:

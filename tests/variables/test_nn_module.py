@@ -618,3 +618,108 @@ def test_nothing_is_kept_alive():
         assert [ref() for ref in dead] == [None] * len(dead)
     finally:
         gc.enable()
+
+
+class Alike(nn.Module):
+    """Layers of one class, called one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def shadow(name: str) -> Callable[[Any], None]:
+    def change(net: Any) -> None:
+        layer = net.layers[2]
+        usual = getattr(layer, name) or layer._call_impl
+        layer.__dict__[name] = lambda x: usual(x) + 1
+
+    return change
+
+
+ODD_ONES: dict[str, Callable[[Any], Any]] = {
+    "forward": shadow("forward"),
+    "_call_impl": shadow("_call_impl"),
+    "_compiled_call_impl": shadow("_compiled_call_impl"),
+    "a hook": lambda net: net.layers[2].register_forward_hook(lambda module, args, out: out * 2),
+    "a pre-hook": lambda net: net.layers[2].register_forward_pre_hook(lambda module, args: (args[0] * 2,)),
+    "no bias": lambda net: setattr(net.layers[2], "bias", None),
+    "a weight that is no parameter": lambda net: (
+        net.layers[2]._parameters.pop("weight"),
+        net.layers[2].__dict__.update(weight=torch.ones(4, 4)),
+    ),
+    "a weight that is a buffer": lambda net: (
+        net.layers[2]._parameters.pop("weight"),
+        net.layers[2].register_buffer("weight", torch.ones(4, 4)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD_ONES)
+@pytest.mark.parametrize("called_before", [False, True])
+def test_one_of_many_modules_of_a_class_differs(name, called_before):
+    """What holds for a class is worked out at its first instance; the others are looked at all the same."""
+    twins = Twins(Alike(), nopython=False)
+    if called_before:
+        twins(X)
+    twins.do(ODD_ONES[name])
+    twins(X)
+    twins(X)
+    graphs = twins.graphs
+    twins(X)
+    assert twins.graphs == graphs
+
+
+def test_a_name_is_registered_where_there_was_none():
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList([nn.ReLU(), nn.ReLU()])
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = layer(x) + getattr(layer, "offset", 0)
+            return x
+
+    twins = Twins(Net())
+    twins(X)
+    twins.do(lambda net: net.layers[1].register_buffer("offset", torch.ones(4)))
+    twins(X)
+    twins.do(lambda net: net.layers[0].register_parameter("offset", nn.Parameter(torch.ones(4))))
+    twins(X)
+    twins.do(lambda net: net.layers[1]._buffers.clear())
+    twins(X)
+
+
+def test_the_class_is_changed_between_calls():
+    class Layer(nn.Linear):
+        pass
+
+    class Net(Alike):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(Layer(4, 4) for _ in range(3))
+
+    twins = Twins(Net(), nopython=False)
+    twins(X)
+    usual = Layer.__call__
+    Layer.__call__ = lambda self, x: usual(self, x) + 1
+    twins(X)
+    del Layer.__call__
+    twins(X)
+    Layer._call_impl = lambda self, x: self.forward(x) * 3
+    twins(X)
+    del Layer._call_impl
+    handle = nn.modules.module.register_module_forward_hook(lambda module, args, out: out * 2)
+    twins(X)
+    handle.remove()
+    twins(X)
+    Layer.__getattr__ = lambda self, name: (
+        torch.ones(4, 4) if name == "weight" else nn.Module.__getattr__(self, name)
+    )
+    twins(X)

@@ -170,6 +170,13 @@ class ChainedSource(Source):
     def parent(self) -> Source | None:
         return self.base
 
+    def expr(self, code: CodeType | None = None) -> Any:
+        return self.expr_on(self.base.expr(code), code)
+
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        """`expr`, given the expression of the base: where several steps begin at one value, that is loaded once."""
+        raise NotImplementedError
+
     def step(self, value: Any) -> Any:
         """What the step leads to from `value`, the base's value. Raises what `read` raises."""
         raise NotImplementedError

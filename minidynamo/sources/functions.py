@@ -33,8 +33,8 @@ class CodeSource(FunctionPartSource):
     def spell(self) -> str:
         return f"{self.base.name()}.__code__"
 
-    def expr(self, code: CodeType | None = None) -> Any:
-        return expr.Attr(self.base.expr(code), "__code__")
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        return expr.Attr(base, "__code__")
 
     def step(self, value: Any) -> Any:
         return function(value).__code__
@@ -52,8 +52,8 @@ class DefaultSource(FunctionPartSource):
     def spell(self) -> str:
         return f"{self.base.name()}.__defaults__[{self.index}]"
 
-    def expr(self, code: CodeType | None = None) -> Any:
-        return expr.Item(expr.Attr(self.base.expr(code), "__defaults__"), expr.Const(self.index))
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        return expr.Item(expr.Attr(base, "__defaults__"), expr.Const(self.index))
 
     def step(self, value: Any) -> Any:
         defaults = function(value).__defaults__ or ()
@@ -72,8 +72,8 @@ class KwDefaultSource(FunctionPartSource):
     def spell(self) -> str:
         return f"{self.base.name()}.__kwdefaults__[{self.parameter!r}]"
 
-    def expr(self, code: CodeType | None = None) -> Any:
-        return expr.Item(expr.Attr(self.base.expr(code), "__kwdefaults__"), expr.Const(self.parameter))
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        return expr.Item(expr.Attr(base, "__kwdefaults__"), expr.Const(self.parameter))
 
     def step(self, value: Any) -> Any:
         defaults = function(value).__kwdefaults__ or {}
@@ -92,8 +92,8 @@ class CellSource(FunctionPartSource):
     def spell(self) -> str:
         return f"{self.base.name()}.__closure__[{self.index}].cell_contents"
 
-    def expr(self, code: CodeType | None = None) -> Any:
-        cell = expr.Item(expr.Attr(self.base.expr(code), "__closure__"), expr.Const(self.index))
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        cell = expr.Item(expr.Attr(base, "__closure__"), expr.Const(self.index))
         return expr.Attr(cell, "cell_contents")
 
     def step(self, value: Any) -> Any:

@@ -41,17 +41,15 @@ class AttrSource(ChainedSource):
             return f"{self.base.name()}.{self.member}"
         return f"___attr({self.base.name()}, {self.member!r})"
 
-    def expr(self, code: CodeType | None = None) -> Any:
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
         if self.member == "cell_contents" and isinstance(self.base, LocalSource):
             return expr.Deref(self.base.local)  # a resume function's cell parameter is one of its cells
         if self.raw:
-            return expr.Call(
-                expr.Const(static_access.static_attr), (self.base.expr(code), expr.Const(self.member))
-            )
+            return expr.Call(expr.Const(static_access.static_attr), (base, expr.Const(self.member)))
         if self.member in RAW_MEMBERS and isinstance(self.base, AttrSource):
             raw = (self.base.base.expr(code), expr.Const(self.base.member))
             return expr.Attr(expr.Call(expr.Const(static_access.static_attr), raw), self.member)
-        return expr.Attr(self.base.expr(code), self.member)
+        return expr.Attr(base, self.member)
 
     def step(self, value: Any) -> Any:
         return static_access.static_attr(value, self.member)
@@ -74,8 +72,8 @@ class ItemSource(ChainedSource):
     def spell(self) -> str:
         return f"{self.base.name()}[{literal(self.key)}]"
 
-    def expr(self, code: CodeType | None = None) -> Any:
-        return expr.Item(self.base.expr(code), _key_expr(self.key))
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        return expr.Item(base, _key_expr(self.key))
 
     def step(self, value: Any) -> Any:
         container = value
@@ -101,8 +99,8 @@ class DictItemSource(ChainedSource):
     def spell(self) -> str:
         return f"___dict_item({self.base.name()}, {literal(self.key)})"
 
-    def expr(self, code: CodeType | None = None) -> Any:
-        return expr.Call(expr.Const(dict.__getitem__), (self.base.expr(code), _key_expr(self.key)))
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        return expr.Call(expr.Const(dict.__getitem__), (base, _key_expr(self.key)))
 
     def step(self, value: Any) -> Any:
         return static_access.dict_item(value, _key(self.key))
@@ -120,8 +118,8 @@ class DictKeySource(ChainedSource):
     def spell(self) -> str:
         return f"___dict_key({self.base.name()}, {self.index})"
 
-    def expr(self, code: CodeType | None = None) -> Any:
-        keys = expr.Call(expr.Const(list), (self.base.expr(code),))
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        keys = expr.Call(expr.Const(list), (base,))
         return expr.Item(keys, expr.Const(self.index))
 
     def step(self, value: Any) -> Any:
@@ -138,8 +136,8 @@ class TypeSource(ChainedSource):
     def spell(self) -> str:
         return f"___type({self.base.name()})"
 
-    def expr(self, code: CodeType | None = None) -> Any:
-        return expr.Call(expr.Const(type), (self.base.expr(code),))
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        return expr.Call(expr.Const(type), (base,))
 
     def step(self, value: Any) -> Any:
         return type(value)
@@ -155,8 +153,8 @@ class WeakRefSource(ChainedSource):
     def spell(self) -> str:
         return f"___weakref_target({self.base.name()})"
 
-    def expr(self, code: CodeType | None = None) -> Any:
-        return expr.Call(self.base.expr(code), ())
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        return expr.Call(base, ())
 
     def step(self, value: Any) -> Any:
         ref = value

@@ -7,7 +7,7 @@ from typing import Any
 
 from minidynamo import static_access
 from minidynamo.pycode import expr
-from minidynamo.sources.base import ChainedSource, Source, source
+from minidynamo.sources.base import ChainedSource, source
 
 
 @source
@@ -19,8 +19,8 @@ class SizeSource(ChainedSource):
     def spell(self) -> str:
         return f"___size({self.base.name()}, {self.dim})"
 
-    def expr(self, code: CodeType | None = None) -> Any:
-        return _tensor_call(self.base, "size", code, self.dim)
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        return _tensor_call(base, "size", self.dim)
 
     def step(self, value: Any) -> Any:
         return static_access.tensor_size(value, self.dim)
@@ -38,8 +38,8 @@ class StrideSource(ChainedSource):
     def spell(self) -> str:
         return f"___stride({self.base.name()}, {self.dim})"
 
-    def expr(self, code: CodeType | None = None) -> Any:
-        return _tensor_call(self.base, "stride", code, self.dim)
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        return _tensor_call(base, "stride", self.dim)
 
     def step(self, value: Any) -> Any:
         return static_access.tensor_stride(value, self.dim)
@@ -55,8 +55,8 @@ class StorageOffsetSource(ChainedSource):
     def spell(self) -> str:
         return f"___storage_offset({self.base.name()})"
 
-    def expr(self, code: CodeType | None = None) -> Any:
-        return _tensor_call(self.base, "storage_offset", code)
+    def expr_on(self, base: Any, code: CodeType | None) -> Any:
+        return _tensor_call(base, "storage_offset")
 
     def step(self, value: Any) -> Any:
         return static_access.tensor_storage_offset(value)
@@ -65,5 +65,5 @@ class StorageOffsetSource(ChainedSource):
         return f"storage offset of {self.base.owner()}"
 
 
-def _tensor_call(base: Source, method: str, code: CodeType | None, *args: int) -> Any:
-    return expr.Call(expr.Attr(base.expr(code), method), tuple(map(expr.Const, args)))
+def _tensor_call(base: Any, method: str, *args: int) -> Any:
+    return expr.Call(expr.Attr(base, method), tuple(map(expr.Const, args)))

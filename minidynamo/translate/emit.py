@@ -7,7 +7,7 @@ hold, hand over to resume functions or return.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -18,7 +18,7 @@ from ..graph.output_graph import GraphInput
 from ..pycode import expr as E
 from ..pycode.resume import HANDLED_PARAM, UNBOUND, handler_at_entry, resume_code
 from ..reasons import SKIP_FOREIGN_FUNCTION, SKIP_REBUILD, why
-from ..sources import Source
+from ..sources import ChainedSource, Source
 from ..variables.base import VariableTracker
 from ..variables.functions import Cell
 from ..variables.lazy import LazyVariable
@@ -66,6 +66,8 @@ class Emitter:
         self.resumes: list[types.CodeType] = []
         self._values: dict[int, E.Expr] = {}
         self._loaded: dict[Source, E.Expr] = {}
+        self._forks: set[Source] = set()  # where the ways to several inputs of the graph part
+        self._ways: dict[Source, E.Local] = {}  # those that are loaded, for the loads alone
         self._outputs: dict[int, E.Expr] = {}
         self._cells: dict[int, E.Expr] = {}
         self._names = 0
@@ -96,13 +98,40 @@ class Emitter:
     def load(self, source: Source) -> E.Expr:
         known = self._loaded.get(source)
         if known is None:
-            known = source.expr(self.code)
+            known = self._ways.pop(source, None) or self.way(source)
             if not isinstance(known, ATOMIC):
-                local = E.Local(self.name())
-                self.loads.append(E.Assign(local.name, known))
-                known = local
+                known = self.loaded(known)
             self._loaded[source] = known
         return known
+
+    def loaded(self, value: E.Expr) -> E.Local:
+        local = E.Local(self.name())
+        self.loads.append(E.Assign(local.name, value))
+        return local
+
+    def way(self, source: Source) -> E.Expr:
+        """The expression of a source, what is loaded already not loaded again."""
+        if not isinstance(source, ChainedSource):
+            return source.expr(self.code)
+        base = source.base
+        known = self._loaded.get(base) or self._ways.get(base)
+        if known is None:
+            known = self.way(base)
+            if base in self._forks and not isinstance(known, ATOMIC):
+                known = self._ways[base] = self.loaded(known)
+        made: E.Expr = source.expr_on(known, self.code)
+        return made
+
+    def find_forks(self, sources: Iterable[Source]) -> None:
+        seen: set[Source] = set()
+        for source in sources:
+            while source not in seen:
+                seen.add(source)
+                if not isinstance(source, ChainedSource):
+                    break
+                source = source.base
+            else:
+                self._forks.add(source)
 
     def graph_output(self, node: torch.fx.Node) -> E.Expr:
         assert self.capture.graph is not None and self._graph is not None
@@ -187,6 +216,7 @@ class Emitter:
         start: list[E.Stmt] = [E.At(self.capture.first_line)]
         if self.loads:
             start.append(E.Rescue(tuple(self.loads), E.Call(E.Const(FailedLoad()))))
+            start += [E.Delete(local.name) for local in self._ways.values()]
         if call:
             start += self.interruptible((E.Rescue(call, E.Const(RERUN)),)) if harmless else call
         return start
@@ -220,6 +250,7 @@ class Emitter:
         if graph is None or self.compiled is None:
             return ()
         self._graph = E.Local("___graph")
+        self.find_forks(i.source for i in graph.inputs)
         inputs = tuple(map(self.graph_input, graph.inputs))
         return (E.Assign(self._graph.name, E.Call(self.handle(self.compiled, len(graph.outputs)), inputs)),)
 

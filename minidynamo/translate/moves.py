@@ -45,7 +45,7 @@ def _statement(s: E.Stmt, live: set[str]) -> E.Stmt:
         live |= (more | done) - {s.iter_name, s.item_name}
         return E.IterBranch(_part(s.iterator, live), *blocks, s.iter_name, s.item_name)
     if isinstance(s, E.Rescue):  # it may stop anywhere: nothing is given up inside
-        used = _names(s.body, set())
+        used = _names(s.body)
         needed = live | used
         kept = tuple(E.Do(a.value) if isinstance(a, E.Assign) and a.name not in needed else a for a in s.body)
         assigned = {a.name for a in s.body if isinstance(a, E.Assign)}
@@ -96,23 +96,36 @@ def _fields(node: Any, live: set[str]) -> Any:
         parts = _parts(tuple(pairs), live)
         return E.Map(parts[::2], parts[1::2])
     changes: dict[str, Any] = {}
-    for field in reversed(dataclasses.fields(node)):
-        value = getattr(node, field.name)
+    for field in reversed(_names_of_fields(type(node))):
+        value = getattr(node, field)
         if isinstance(value, E.Expr):
-            changes[field.name] = _part(value, live)
+            changes[field] = _part(value, live)
         elif isinstance(value, tuple) and value and isinstance(value[0], E.Expr):
-            changes[field.name] = _parts(value, live)
+            changes[field] = _parts(value, live)
     return dataclasses.replace(node, **changes) if changes else node
 
 
-def _names(node: Any, found: set[str]) -> set[str]:
-    """The locals that an expression, a statement or a tuple of them uses."""
-    if isinstance(node, E.Local):
-        found.add(node.name)
-    elif isinstance(node, tuple):
-        for part in node:
-            _names(part, found)
-    elif isinstance(node, (E.Expr, E.Stmt)):
-        for field in dataclasses.fields(node):
-            _names(getattr(node, field.name), found)
+_known: dict[type, tuple[str, ...]] = dict.fromkeys((E.Const, E.Global, E.Deref, E.Cell, E.Null), ())
+
+
+def _names_of_fields(cls: type) -> tuple[str, ...]:
+    """Where an expression or statement may have parts."""
+    if cls not in _known:
+        _known[cls] = tuple(field.name for field in dataclasses.fields(cls))
+    return _known[cls]
+
+
+def _names(body: E.Body) -> set[str]:
+    """The locals that statements use."""
+    found: set[str] = set()
+    waiting: list[Any] = [body]
+    while waiting:
+        node = waiting.pop()
+        if type(node) is E.Local:
+            found.add(node.name)
+        elif type(node) is tuple:
+            waiting += node
+        elif isinstance(node, (E.Expr, E.Stmt)):
+            for field in _names_of_fields(type(node)):
+                waiting.append(getattr(node, field))
     return found

@@ -30,8 +30,9 @@ class IdentityCache(Generic[V]):
         rows: dict[int, _Row] = {}
 
         def gone(row: Any) -> None:  # a _Row
-            if rows.get(row.number) is row:  # the number may belong to a younger object by now
-                del rows[row.number]
+            number = row.number
+            if rows.get(number) is row:  # the number may belong to a younger object by now
+                del rows[number]
 
         self._rows, self._gone = rows, gone
 

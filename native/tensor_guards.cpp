@@ -2,15 +2,9 @@
 // Their meaning is that of minidynamo/guards/py_leaves.py and static_access.py; a property test compares the two.
 #include <Python.h>
 
-#include <ATen/Context.h>
-#include <ATen/PythonTorchFunctionTLS.h>
-#include <ATen/SavedTensorHooks.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
-#include <c10/core/AutogradState.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/TensorImpl.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -25,6 +19,7 @@
 
 #include "object_guards.hpp"
 #include "tensor_leaf.h"
+#include "torch_state.hpp"
 
 namespace {
 
@@ -125,7 +120,7 @@ uint64_t effective_keyset(const c10::TensorImpl& impl) {
 
 // requires_grad as tracing sees it; grad mode is asked only where it matters.
 bool records_grad(const c10::TensorImpl& impl) {
-  return impl.requires_grad() && c10::AutogradState::get_tls_state().get_grad_mode();
+  return requires_grad(impl) && torch_state().autograd->get_grad_mode();
 }
 
 // -------------------------------------------------------------------------------------------- the tensor check
@@ -272,80 +267,26 @@ PyObject* check_storages(PyObject*, PyObject* const* args, Py_ssize_t count) {
 
 // ------------------------------------------------------------------------------------------------ global state
 
-// Bit for bit STATE_FLAGS, AUTOCAST_SHIFT and AUTOCAST_DTYPES of py_leaves.py.
-constexpr int kAutocastShift = 16;
-struct Autocast {
-  c10::DeviceType device;
-  c10::DispatchKey key;  // excluded while autocast is off
-};
-constexpr std::array kAutocast{Autocast{c10::DeviceType::CPU, c10::DispatchKey::AutocastCPU},
-                               Autocast{c10::DeviceType::CUDA, c10::DispatchKey::AutocastCUDA},
-                               Autocast{c10::DeviceType::PrivateUse1, c10::DispatchKey::AutocastPrivateUse1}};
-constexpr std::array kAutocastDtypes{c10::ScalarType::Half, c10::ScalarType::BFloat16, c10::ScalarType::Float,
-                                     c10::ScalarType::Double};
-constexpr uint64_t kOtherDtype = 15;
-
-uint64_t autocast_dtype_code(c10::DeviceType device) {
-  const c10::ScalarType dtype = at::autocast::get_autocast_dtype(device);
-  for (size_t i = 0; i < kAutocastDtypes.size(); ++i)
-    if (kAutocastDtypes[i] == dtype) return i + 1;
-  return kOtherDtype;
-}
-
-uint64_t state_bits() {
-  using c10::DispatchKey;
-  using at::impl::PythonTorchFunctionTLS;
-  using at::impl::TorchFunctionDisabledState;
-  const at::Context& context = at::globalContext();
-  const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();
-  const c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
-  int position = 0;
-  uint64_t bits = 0;
-  const auto flag = [&](bool value) { bits |= static_cast<uint64_t>(value) << position++; };
-  flag(autograd.get_grad_mode());
-  flag(autograd.get_inference_mode());
-  flag(context.deterministicAlgorithms());
-  flag(context.deterministicAlgorithmsWarnOnly());
-  flag(context.deterministicFillUninitializedMemory());
-  const TorchFunctionDisabledState torch_function = PythonTorchFunctionTLS::get_disabled_state();
-  flag(torch_function == TorchFunctionDisabledState::ENABLED);
-  flag(torch_function == TorchFunctionDisabledState::ALL_DISABLED);
-  flag(PythonTorchFunctionTLS::stack_len() > 0);
-  // Dispatch modes include the Python key, functorch its front key, while their stacks are not empty.
-  flag(keys.included_.has(DispatchKey::Python));
-  flag(keys.included_.has(DispatchKey::FuncTorchDynamicLayerFrontMode));
-  flag(!at::SavedTensorDefaultHooks::get_tls_state().stack.empty());
-  uint64_t autocast = 0;
-  uint64_t dtypes = 0;
-  for (size_t i = 0; i < kAutocast.size(); ++i) {
-    if (keys.excluded_.has(kAutocast[i].key)) continue;
-    autocast |= uint64_t{1} << i;
-    dtypes |= autocast_dtype_code(kAutocast[i].device) << (4 * i);
-  }
-  flag(autocast != 0 && at::autocast::is_autocast_cache_enabled());
-  return bits | autocast << position | dtypes << kAutocastShift;
-}
-
 PyObject* default_dtype_name() {
   return dtype_name(c10::get_default_dtype_as_scalartype());
 }
 
 int api_check_global_state(const TensorTls*, uint64_t bits, PyObject* default_dtype) {
-  return state_bits() == bits && same_text(default_dtype_name(), default_dtype);
+  return state_bits(torch_state()) == bits && same_text(default_dtype_name(), default_dtype);
 }
 
 void api_read_tls(TensorTls* tls) {
-  const c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
-  *tls = {keys.included_.raw_repr(), keys.excluded_.raw_repr(), c10::AutogradState::get_tls_state().get_grad_mode()};
+  const TorchState& state = torch_state();
+  *tls = {state.included(), state.excluded(), state.autograd->get_grad_mode()};
 }
 
 PyObject* check_global_state(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (!arity("check_global_state", count, 2)) return nullptr;
-  return truth(is_word(args[0], state_bits()) && same_text(default_dtype_name(), args[1]));
+  return truth(is_word(args[0], state_bits(torch_state())) && same_text(default_dtype_name(), args[1]));
 }
 
 PyObject* global_state(PyObject*, PyObject*) {
-  return Py_BuildValue("(KO)", static_cast<unsigned long long>(state_bits()), default_dtype_name());
+  return Py_BuildValue("(KO)", static_cast<unsigned long long>(state_bits(torch_state())), default_dtype_name());
 }
 
 // ------------------------------------------------------------------------------------- the leaf for the C core
@@ -354,15 +295,16 @@ constexpr int64_t kAnyDim = std::numeric_limits<int64_t>::min();
 
 constexpr size_t kInlineDims = 5;
 
-struct Leaf {
+// Of up to two dimensions in one cache line.
+struct alignas(64) Leaf {
   const void* type = nullptr;
-  bool torchs_own = false;  // the type is known to be one of tensors
   uint64_t keyset = 0;
+  uint32_t rank = 0;
   c10::ScalarType dtype = c10::ScalarType::Undefined;
+  bool requires_grad : 1 = false;
+  bool any : 1 = false;         // some dimension is free
+  bool torchs_own : 1 = false;  // the type is known to be one of tensors
   c10::Device device{c10::DeviceType::CPU};
-  bool requires_grad = false;
-  bool any = false;  // some dimension is free
-  size_t rank = 0;
   std::array<int64_t, 2 * kInlineDims> few{};  // sizes, then strides, where there are not more dimensions
   std::vector<int64_t> many;                   // else
   const int64_t* dims() const { return rank <= kInlineDims ? few.data() : many.data(); }
@@ -384,14 +326,18 @@ bool read_dims(PyObject* tuple, std::vector<int64_t>& out, bool& any) {
 }
 
 bool read_layout(Leaf& leaf, PyObject* sizes, PyObject* strides) {
-  if (!read_dims(sizes, leaf.many, leaf.any)) return false;
-  leaf.rank = leaf.many.size();
-  if (!read_dims(strides, leaf.many, leaf.any)) return false;
-  if (leaf.many.size() != 2 * leaf.rank) {
+  bool any = false;
+  if (!read_dims(sizes, leaf.many, any)) return false;
+  leaf.rank = static_cast<uint32_t>(leaf.many.size());
+  if (!read_dims(strides, leaf.many, any)) return false;
+  leaf.any = any;
+  if (leaf.many.size() != 2 * size_t{leaf.rank}) {
     PyErr_SetString(PyExc_ValueError, "a tensor spec has as many strides as sizes");
     return false;
   }
-  if (leaf.rank <= kInlineDims) std::copy(leaf.many.begin(), leaf.many.end(), leaf.few.begin());
+  if (leaf.rank > kInlineDims) return true;
+  std::copy(leaf.many.begin(), leaf.many.end(), leaf.few.begin());
+  std::vector<int64_t>().swap(leaf.many);
   return true;
 }
 
@@ -471,7 +417,7 @@ int leaf_check(const void* pointer, const TensorTls* tls, PyObject* obj) {
   const uint64_t keyset = ((impl->key_set() | included) - excluded).raw_repr();
   const c10::IntArrayRef sizes = impl->sizes();
   return keyset == leaf.keyset && impl->dtype().toScalarType() == leaf.dtype && impl->device() == leaf.device &&
-         (tls->grad_mode != 0 && impl->requires_grad()) == leaf.requires_grad && sizes.size() == leaf.rank &&
+         (tls->grad_mode != 0 && requires_grad(*impl)) == leaf.requires_grad && sizes.size() == leaf.rank &&
          dims_match(leaf.dims(), sizes, leaf.any) && dims_match(leaf.dims() + leaf.rank, impl->strides(), leaf.any);
 }
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -124,6 +125,21 @@ class OutputGraph(torch.fx.Tracer):
         self.written.update(dict.fromkeys(written))
         self.draws_random |= draws_random
         return torch.fx.Proxy(node, self)
+
+    @contextmanager
+    def scratch(self) -> Iterator[Callable[[], dict[torch.fx.Node, None]]]:
+        """Operators that are added inside are removed again. Gives a function that tells them."""
+        known = dict.fromkeys(self.graph.nodes)
+        kept = self.ops, self.written, self.draws_random, self.lines
+        self.written, self.draws_random, self.lines = {}, False, dict(self.lines)
+
+        def added() -> dict[torch.fx.Node, None]:
+            return dict.fromkeys(node for node in self.graph.nodes if node not in known)
+
+        yield added
+        for node in reversed(added()):
+            self.graph.erase_node(node)
+        self.ops, self.written, self.draws_random, self.lines = kept
 
     def draws_on_the_cpu(self) -> bool:
         """Its random numbers, if any, come from the CPU's default generator alone, whose state can be put back."""

@@ -19,6 +19,7 @@ from ..variables.namedtuples import is_namedtuple, make_namedtuple
 from ..variables.numbers import NumberVariable
 from ..variables.sequences import RangeVariable, SequenceVariable
 from . import (  # noqa: F401 - iteration, nn_modules fill RULES
+    autograd_functions,
     classes,
     collections_,
     control,

@@ -6,6 +6,7 @@ with their arguments only, and guards what they read. What they do besides, or w
 
 from __future__ import annotations
 
+import inspect
 import types
 import weakref
 from collections.abc import Iterator
@@ -16,13 +17,17 @@ from typing import Any, NoReturn
 import torch
 import torch.fx
 
+from ..cache import OptimizedFunction
+from ..graph.memory import may_be_input
 from ..graph.meta_value import TensorMeta
 from ..reasons import UNSUPPORTED_CALL
+from ..sources import AttrSource
 from ..static_access import type_lookup
 from ..variables.base import Tracing, VariableTracker
 from ..variables.classes import ClassVariable
 from ..variables.constant import CONSTANT_TYPES, ConstantVariable
 from ..variables.function_contexts import FunctionContextVariable
+from ..variables.functions import FunctionVariable
 from ..variables.sequences import TupleVariable
 from ..variables.tensor import TensorVariable
 from ..variables.tensor_subclasses import TensorSubclass
@@ -31,6 +36,9 @@ from .tensor_ops import from_result
 
 BASE = torch.autograd.Function
 APPLY = BASE.__dict__["apply"].__func__ if "apply" in BASE.__dict__ else BASE.apply.__func__
+ONCE = torch.autograd.function.once_differentiable(
+    lambda: None
+).__code__  # it calls what it wraps without a grad mode
 NO_CONTEXT = type_lookup(BASE, "setup_context")
 
 
@@ -44,8 +52,14 @@ class ApplyFunction:
         self.__module__ = cls.__module__
 
     def __call__(self, *args: Any) -> Any:
-        cls: Any = self.cls()
-        return cls.apply(*args)
+        return applied(self.cls(), *args)
+
+
+def _applied(cls: Any, *args: Any) -> Any:
+    return cls.apply(*args)
+
+
+applied = OptimizedFunction(_applied, None)  # forward is not captured by itself while the graph runs
 
 
 class Look:
@@ -65,7 +79,12 @@ class Look:
         raw = type_lookup(self.cls.fn, name)
         if type(raw) is not staticmethod or type(raw.__func__) is not types.FunctionType:
             self.refuse(f"{name} is no static method")
-        return self.cls.getattr(self.tx, name)
+        found = self.cls.getattr(self.tx, name)
+        if raw.__func__.__code__ is not ONCE:
+            return found
+        assert found.source is not None
+        wrapped: Any = raw.__func__
+        return self.tx.wrap(wrapped.__wrapped__, AttrSource(found.source, "__wrapped__"))
 
     def is_recorded(self) -> bool:
         """Whether autograd will call `backward`."""
@@ -105,7 +124,7 @@ class Look:
     def forward(self, ctx: FunctionContextVariable) -> VariableTracker:
         """Autograd does not record what it does."""
         forward = self.function("forward")
-        with torch.no_grad():
+        with self.unrecorded():
             if type_lookup(self.cls.fn, "setup_context") is NO_CONTEXT:
                 return self.tx.call(forward, [ctx, *self.args], {}).realize(self.tx)
             result = self.tx.call(forward, list(self.args), {}).realize(self.tx)
@@ -126,7 +145,7 @@ class Look:
         for output in outputs:
             node = self.tx.graph.add_op(torch.empty_like, (output.proxy.node,), {}, self.tx.position())
             grads.append(TensorVariable(node, replace(output.meta, requires_grad=False, is_leaf=True)))
-        with torch.no_grad():
+        with self.unrecorded():
             result = self.tx.call(self.function("backward"), [ctx, *grads], {}).realize(self.tx)
         given = [g.realize(self.tx) for g in (result.items if type(result) is TupleVariable else [result])]
         if len(given) != len(self.args):
@@ -140,17 +159,37 @@ class Look:
         """A tensor that is no argument is not one that a backend would see."""
         own = {tensor.proxy.node for tensor in self.tensors}
         for node in nodes:
+            if node.target == "item":
+                self.refuse("forward or backward reads a number of a tensor")
             if not own.issuperset(each for each in node.all_input_nodes if each not in nodes):
                 self.refuse("forward or backward reads a tensor that is no argument")
+
+    @contextmanager
+    def unrecorded(self) -> Iterator[None]:
+        """Autograd does not record. A change of torch's state breaks the graph, and is undone."""
+        trace: Any = self.tx.trace
+        known, opened = set(trace.states), len(trace.opened)
+        with torch.no_grad():
+            try:
+                yield
+                if len(trace.states) > len(known) or len(trace.opened) > opened:
+                    self.refuse("forward or backward changes torch's state")
+            finally:
+                for manager in reversed(trace.opened[opened:]):
+                    manager.release()
+                del trace.opened[opened:]
+                for key in reversed([key for key in trace.states if key not in known]):
+                    key.put(trace.states.pop(key))
 
     @contextmanager
     def apart(self) -> Iterator[Any]:
         """What is added to the graph inside is removed again. Anything else that changes breaks the graph."""
         trace, graph = self.tx.trace, self.tx.graph
         before, kept = state_of(trace), (trace.first_covered, trace.mode_outside)
+        outside = dict.fromkeys(graph.graph.nodes, True)
         with graph.scratch() as nodes:
             yield nodes
-            if state_of(trace) != before or graph.written:
+            if state_of(trace) != before or any(may_be_input(node, outside) for node in graph.written):
                 self.refuse("forward or backward changes something")
         trace.first_covered, trace.mode_outside = kept
 
@@ -159,7 +198,10 @@ def state_of(trace: Any) -> tuple[Any, ...]:
     """What changes when the program changes something, and which tensors the graph takes."""
     cells = sum(cell.written is not None for cell in trace.outside_cells)
     return (
-        *(len(part) for part in (trace.effects, trace.globals_written, trace.mutated, trace.states, trace.opened)),
+        *(
+            len(part)
+            for part in (trace.effects, trace.globals_written, trace.mutated, trace.states, trace.opened)
+        ),
         len(trace.graph.inputs),
         cells,
     )
@@ -171,9 +213,9 @@ def _apply(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> Varia
     cls = args[0].realize(tx) if args else None
     if not isinstance(cls, ClassVariable):
         tx.unsupported(UNSUPPORTED_CALL, name="Function.apply with these arguments")
-    given = [arg.realize(tx) for arg in args[1:]]
+    given = [arg.realize(tx) for arg in bound(tx, cls, list(args[1:]), kwargs)]
     look = Look(tx, cls, given)
-    if kwargs or not look.tensors or any(map(is_strange, given)):
+    if not look.tensors or any(map(is_strange, given)):
         look.refuse("with arguments other than tensors and constants")
     trace: Any = tx.trace
     if trace.effects or trace.globals_written or any(c.written is not None for c in trace.outside_cells):
@@ -184,6 +226,27 @@ def _apply(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> Varia
     proxy = tx.graph.add_op(ApplyFunction(cls.fn), proxies, {}, tx.position(), (), draws)
     tx.note_operator()
     return from_result(tx, cls.name(), proxy, result, VariableTracker.propagate(*given))
+
+
+def bound(
+    tx: Tracing, cls: ClassVariable, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
+) -> list[VariableTracker]:
+    """All arguments in order, defaults too where there is a `setup_context`."""
+    if type_lookup(cls.fn, "setup_context") is NO_CONTEXT:
+        if kwargs:
+            tx.unsupported(UNSUPPORTED_CALL, name=f"{cls.name()}.apply with keywords")
+        return args
+    forward = Look(tx, cls, args).function("forward").realize(tx)
+    flags = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    if (
+        not isinstance(forward, FunctionVariable)
+        or forward.code().co_kwonlyargcount
+        or forward.code().co_flags & flags
+    ):
+        tx.unsupported(UNSUPPORTED_CALL, name=f"{cls.name()}.apply, whose forward takes any arguments")
+    code = forward.code()
+    values = forward.bind(tx, args, kwargs)
+    return [values[name] for name in code.co_varnames[: code.co_argcount]]
 
 
 def is_strange(arg: VariableTracker) -> bool:

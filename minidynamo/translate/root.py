@@ -343,7 +343,9 @@ class InstructionTranslator(InstructionTranslatorBase):
         """Is it worth compiling what was met, or going on in a resume function (not if all that follows is `plain`)?"""
         if self.graph.ops:
             return True
-        tensors = self.graph.inputs or any(state.holds_tensor(v) for v in self.trace.frame.locals.values())
+        frame = self.trace.frame
+        outside = (*frame.locals.values(), *map(state.content, frame.closure or ()))
+        tensors = self.graph.inputs or any(map(state.holds_tensor, outside))
         return bool(tensors) and not plain
 
 

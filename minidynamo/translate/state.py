@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,14 @@ REFUSED: tuple[tuple[str, Callable[[], bool]], ...] = (
 def refuses() -> str | None:
     """What is active that capture does not follow, or None. Entries made without it are guarded against it."""
     return next((name for name, active in REFUSED if active()), None)
+
+
+def content(cell: types.CellType) -> Any:
+    """What is in a cell; None for an empty one."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def holds_tensor(value: Any, depth: int = 2) -> bool:

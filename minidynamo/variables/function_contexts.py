@@ -9,7 +9,14 @@ from ..reasons import STORE
 from .base import Emitting, Tracing, VariableTracker
 from .sequences import NONE, TupleVariable
 
-OWN = ("saved_tensors", "needs_input_grad", "to_save", "non_differentiable", "dirty_tensors", "materialize_grads")
+OWN = (
+    "saved_tensors",
+    "needs_input_grad",
+    "to_save",
+    "non_differentiable",
+    "dirty_tensors",
+    "materialize_grads",
+)
 
 
 class FunctionContextVariable(VariableTracker):
@@ -47,7 +54,9 @@ class FunctionContextVariable(VariableTracker):
 
     def setattr(self, tx: Tracing, name: str, value: VariableTracker) -> None:
         if name in OWN or name.startswith("__"):
-            tx.unsupported(STORE, operation=f"assignment of attribute {name}", what="the ctx of an autograd function")
+            tx.unsupported(
+                STORE, operation=f"assignment of attribute {name}", what="the ctx of an autograd function"
+            )
         self.attributes[name] = value
 
     def call_method(

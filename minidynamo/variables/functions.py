@@ -12,7 +12,7 @@ from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..pycode import expr as E
 from ..reasons import OPERATOR_FAILS
-from ..sources import AttrSource, DefaultSource, KwDefaultSource, Source
+from ..sources import AttrSource, CellSource, DefaultSource, KwDefaultSource, Source
 from ..static_access import type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .code import CodeVariable
@@ -356,11 +356,19 @@ def wrap_function(tx: Tracing, value: types.FunctionType, source: Source) -> Var
     elif tx.may_inline(value):
         made = UserFunctionVariable(value, source)
         made.make_guards(tx, GuardBuilder.TYPE_MATCH, GuardBuilder.FUNCTION_MATCH)
+    elif value.__code__.co_qualname in TAGGING and value.__module__ == "torch._dynamo.mutation_guard":
+        made = BuiltinVariable(value, source)
+        made.make_guards(tx, GuardBuilder.ID_MATCH)
+        (cell,) = value.__closure__ or ()
+        made = tx.wrap(cell.cell_contents, CellSource(source, 0)).realize(tx)
     else:
         made = BuiltinVariable(value, source)
         made.make_guards(tx, GuardBuilder.ID_MATCH)
     return made
 
+
+#: methods that torch.compile, once it has run, puts before those of nn.Module: they do the same, and number the instance for its own use
+TAGGING = tuple(f"install_generation_tagging_init.<locals>.patched_{name}" for name in ("init", "setstate"))
 
 #: what functions that were made with pybind11 are bound to
 PYBIND_RECORD = type(torch._C._accelerator_getAccelerator.__self__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from tests.eager import check, programs
 
@@ -273,3 +274,11 @@ def test_a_global_hook_is_called_on_new_modules():
         "remove()",
         "f(T(3))",
     )
+
+
+def test_after_torch_compile_has_run():
+    """It puts a function of its own before Module.__init__."""
+    torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
+    assert torch.nn.Module.__init__.__module__ == "torch._dynamo.mutation_guard"
+    seen = check("def f(x):\n    return torch.nn.Softmax(dim=0)(x)", "f(T(3))")
+    assert not seen.breaks

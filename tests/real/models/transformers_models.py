@@ -1,8 +1,9 @@
-"""Models of the transformers library, tiny and with random parameters: BERT, GPT-2, Llama, T5."""
+"""Models of the transformers library, tiny and with random parameters: of text, of pictures and of speech."""
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 # Read when the library is imported: nothing is asked of a network.
@@ -12,7 +13,7 @@ import torch
 import transformers
 from torch import nn
 
-from ..case import Batch, Case, Optimize, evaluate, forward_backward, integers, train
+from ..case import Batch, Case, Optimize, evaluate, floats, forward_backward, integers, train
 
 WORDS = 40
 
@@ -64,6 +65,90 @@ def t5() -> nn.Module:
     return transformers.T5ForConditionalGeneration(config)
 
 
+def distilbert() -> nn.Module:
+    config = transformers.DistilBertConfig(
+        vocab_size=WORDS, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=16
+    )
+    return transformers.DistilBertForMaskedLM(config)
+
+
+def roberta() -> nn.Module:
+    config = transformers.RobertaConfig(
+        vocab_size=WORDS,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=16,
+        pad_token_id=1,
+        num_labels=3,
+    )
+    return transformers.RobertaForTokenClassification(config)
+
+
+def decoder(family: str, **more: Any) -> nn.Module:
+    """A decoder of the family of Llama: `family` is the beginning of the names of its classes."""
+    config = getattr(transformers, f"{family}Config")(
+        vocab_size=WORDS,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=16,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        **more,
+    )
+    return getattr(transformers, f"{family}ForCausalLM")(config)
+
+
+def vit_library() -> nn.Module:
+    config = transformers.ViTConfig(
+        image_size=8,
+        patch_size=4,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        num_labels=3,
+    )
+    return transformers.ViTForImageClassification(config)
+
+
+def whisper() -> nn.Module:
+    config = transformers.WhisperConfig(
+        vocab_size=WORDS,
+        num_mel_bins=8,
+        d_model=16,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_source_positions=10,
+        max_target_positions=16,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=3,
+        suppress_tokens=None,
+        begin_suppress_tokens=None,
+    )
+    return transformers.WhisperForConditionalGeneration(config)
+
+
+def pictures(number: int) -> Batch:
+    return (floats(number, 2, 3, 8, 8),)
+
+
+def speech(number: int) -> Batch:
+    """Spectra, and the words that the decoder has so far."""
+    return floats(number, 2, 8, 20), None, integers(number + 50, WORDS, 2, 5)
+
+
 def words(number: int) -> Batch:
     return (integers(number, WORDS - 3, 2, 7) + 3,)
 
@@ -96,8 +181,16 @@ def loss(model: nn.Module, given: Batch, labels: torch.Tensor) -> torch.Tensor:
     return model(*given, labels=labels).loss
 
 
+def label_of_each(number: int) -> torch.Tensor:
+    return integers(number, 3, 2, 7)
+
+
 def loss_of_answer(model: nn.Module, given: Batch, labels: torch.Tensor) -> torch.Tensor:
     return model(input_ids=given[0], attention_mask=given[1], labels=labels).loss
+
+
+def loss_of_speech(model: nn.Module, given: Batch, labels: torch.Tensor) -> torch.Tensor:
+    return model(input_features=given[0], labels=labels).loss
 
 
 def decode(case: Case, optimize: Optimize) -> Any:
@@ -120,4 +213,18 @@ CASES = [
     Case("gpt2", gpt2, words, loss, following, {**PHASES, "decode": decode}),
     Case("llama", llama, masked, loss, following, {**PHASES, "decode": decode}),
     Case("t5", t5, sequences, loss_of_answer, answer, PHASES),
+    Case("distilbert", distilbert, masked, loss, following, PHASES),
+    Case("roberta", roberta, masked, loss, label_of_each, PHASES),
+    Case("qwen2", partial(decoder, "Qwen2"), masked, loss, following, {**PHASES, "decode": decode}),
+    Case(
+        "mistral",
+        partial(decoder, "Mistral", sliding_window=4),
+        masked,
+        loss,
+        following,
+        {**PHASES, "decode": decode},
+    ),
+    Case("gemma", partial(decoder, "Gemma", head_dim=4), masked, loss, following, PHASES),
+    Case("vit_library", vit_library, pictures, loss, label, PHASES),
+    Case("whisper", whisper, speech, loss_of_speech, answer, PHASES),
 ]

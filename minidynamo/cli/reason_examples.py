@@ -110,14 +110,14 @@ def f(x):
         """\
 def f(x):
     y = x * 2
-    y.unsqueeze_(0)
-    return y + 1
+    x.unsqueeze_(0)
+    return y + x
 """,
         instead="""\
 def f(x):
     y = x * 2
-    y = y.unsqueeze(0)
-    return y + 1
+    x = x.unsqueeze(0)
+    return y + x
 """,
     ),
     "UNSUPPORTED_CALL": Example(

@@ -179,7 +179,7 @@ class GraphFacts:
         return made
 
     def _run(self, graph: torch.fx.Graph) -> None:
-        """Every operator on fakes, in order. (What the graph changes in place keeps its metadata: else it would have ended there.)"""
+        """Every operator on fakes, in order. (A tensor that changes its own sizes has the last ones.)"""
         examples = self._examples
         assert examples is not None
         values: dict[torch.fx.Node, Any] = {}

@@ -15,7 +15,8 @@ _NAMES = """
 add sub mul div true_divide floor_divide remainder pow matmul mm bmm neg abs exp log sqrt rsqrt sin cos tanh sigmoid
 eq ne lt le gt ge logical_and logical_or logical_not sum mean amax amin argmax argmin cumsum softmax log_softmax
 masked_fill where clone empty_like zeros_like ones_like rand_like randn_like zeros ones full arange rand randn
-cat stack view transpose permute unsqueeze select index_select gather
+cat stack view transpose permute unsqueeze select index_select gather relu squeeze expand narrow t new_zeros new_ones
+new_empty new_full empty tensor scalar_tensor eye linspace
 """.split()
 _OPERATORS = "add sub mul truediv floordiv mod pow matmul neg eq ne lt le gt ge".split()
 _FUNCTIONS = (

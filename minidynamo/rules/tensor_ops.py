@@ -30,7 +30,7 @@ from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVari
 from ..variables.structseq import StructSequenceVariable
 from ..variables.tensor import TensorVariable
 from ..variables.tensor_subclasses import TensorSubclass
-from . import overrides, torch_functions
+from . import in_place_views, overrides, torch_functions
 from .torch_functions import Argument, TorchKind
 from .torch_state import guard_read
 
@@ -115,7 +115,12 @@ def tensor_op(
         metas = tuple(a.as_meta() for a in args), {k: v.as_meta() for k, v in kwargs.items()}
     except TypeError as error:
         tx.unsupported(CALL_ARGUMENTS, name=name, detail=str(error))
-    result = _infer(tx, name, target, *metas)
+    in_place_views.refuse(tx, name, target, args)
+    changes = False
+    try:
+        result = _infer(tx, name, target, *metas)
+    except meta.MutatesMeta as change:
+        result, changes = in_place_views.changed(tx, name, target, args, change), True
     guards = VariableTracker.propagate(*operands)
     nodes = set(_nodes(kind.written(*proxies)))
     written = [t for t in _tensors(operands) if t.as_proxy().node in nodes]
@@ -135,7 +140,7 @@ def tensor_op(
     if given_back is not None and not written and not draws:
         return given_back
     itself = args[0] if args and kind.gives_self(*proxies) and isinstance(args[0], TensorVariable) else None
-    if itself is not None and result != itself.meta:
+    if itself is not None and result != itself.meta and not changes:
         tx.unsupported(METADATA_MUTATION, name=name)
     for tensor in written:
         origin = tensor.origin()
@@ -146,6 +151,8 @@ def tensor_op(
     changed = [tensor.as_proxy().node for tensor in written]
     proxy = tx.graph.add_op(target, *proxies, tx.position(), changed, draws)
     tx.note_operator()
+    if itself is not None and changes:
+        itself.meta = result
     return itself if itself is not None else from_result(tx, name, proxy, result, guards)
 
 
@@ -215,8 +222,6 @@ def _infer(
         tx.unsupported(TENSOR_DATA, name=f"Tensor.{args[1]}" if target is getattr else name)
     except meta.OpFailed as failed:
         tx.fails(name, failed.exception)
-    except meta.MutatesMeta:
-        tx.unsupported(METADATA_MUTATION, name=name)
     except meta.Unknown as unknown:
         tx.unsupported(OPERATOR_UNKNOWN, name=name, error=str(unknown))
     if on_accelerator:

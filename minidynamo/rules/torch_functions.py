@@ -167,7 +167,7 @@ METHOD_EXCEPTIONS: dict[str, str] = {
     OBJECT_STATE: """
         backward register_hook register_post_accumulate_grad_hook retain_grad reinforce storage
         untyped_storage storage_type _typed_storage _storage data_ptr const_data_ptr storage_offset _is_view
-        share_memory_ is_shared is_pinned module_load record_stream set_ set_data
+        share_memory_ is_shared is_pinned module_load record_stream set_data
         __deepcopy__ __copy__ __reduce_ex__ __reduce__ _reduce_ex_internal __setstate__ __getstate__ __hash__
         __dir__ __sizeof__
         _clear_non_serializable_cached_data _make_subclass _make_wrapper_subclass _make_dtensor as_subclass

@@ -53,11 +53,12 @@ def test_a_script(name):
 
 
 def shell_blocks():
-    """(command, lines below it) of every `shell` block of the page."""
-    text = (FOLDER.parent.parent / "docs" / "recompiles.md").read_text()
-    for block in re.findall(r"^```shell\n\$ (.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        command, *lines = block.splitlines()
-        yield command, lines
+    """(command, lines below it) of every `shell` block of the README and the page."""
+    root = FOLDER.parent.parent
+    for page in (root / "README.md", root / "docs" / "recompiles.md"):
+        for block in re.findall(r"^```shell\n\$ (.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
+            command, *lines = block.splitlines()
+            yield command, lines
 
 
 def without_times(line):
@@ -68,14 +69,14 @@ def without_times(line):
 
 
 @pytest.mark.slow
-def test_the_page_shows_what_is_printed(tmp_path):
+def test_the_pages_show_what_is_printed(tmp_path):
     root = FOLDER.parent.parent
     env = {
         name: value for name, value in os.environ.items() if not name.startswith(("MINIDYNAMO_", "COLUMNS"))
     }
     env |= {"PYTHONPATH": str(root), "XDG_CACHE_HOME": str(tmp_path)}
     found = list(shell_blocks())
-    assert len(found) == 2
+    assert len(found) == 3
     for command, lines in found:
         words = [sys.executable, *command.split()[1:]]
         done = subprocess.run(words, cwd=root, env=env, capture_output=True, text=True, check=False)

@@ -1,13 +1,17 @@
-"""Time that a run may take, shared out among what is still to be done. Nothing begins when it is used up."""
+"""Time that a run may take, shared out among what is still to be done. Nothing begins when it is used up, and what goes on then ends."""
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
-QUICK_SECONDS, FULL_SECONDS = 210.0, 2100.0  # of the 5 and 40 minutes that `make` may take with its build
+QUICK_SECONDS, FULL_SECONDS = 225.0, 2100.0  # of the 5 and 40 minutes that `make` may take with its build
 COUNTERS_SECONDS = 3600.0  # counters are a gate: none may be left out on a slow machine
-RESERVE = 0.1  # of the whole, for a step that cannot be cut short and takes longer than its share
+RESERVE = 0.05  # of the whole, for steps that take longer than their share
 
 
 class Share:
@@ -46,6 +50,29 @@ class Budget:
         share = left * weight / self.weight if self.weight > 0 else left
         self.weight -= weight
         return Share(share, self.clock) if left > 0 else None
+
+
+class TimeUp(BaseException):
+    """The time of the run is used up. (No Exception: what is measured must not take it for a failure of its own.)"""
+
+
+@contextlib.contextmanager
+def ends_after(seconds: float) -> Iterator[None]:
+    """Raises TimeUp in the middle of whatever goes on after so many seconds. In threads but the main one it does nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def up(*_args: Any) -> None:
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, up)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again: a destructor swallows what is raised in it
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def unlimited() -> Share:

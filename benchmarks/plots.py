@@ -157,7 +157,7 @@ def _cold(plt: Any, document: dict[str, Any]) -> Any:
         peer = f", 1/{1 / row['cold']['over_peer']:.1f} of torch" if "over_peer" in row["cold"] else ""
         axes.text(101, place, f"{ms:.1f} ms{peer}", va="center", fontsize=8.5, color=INK)
     for name, color in STAGES.items():
-        axes.barh([], [], color=color, label=name)
+        axes.plot([], [], "s", color=color, ms=8, label=name)
     axes.set_xlim(0, 100)
     axes.set_xlabel("% of the CPU time of a first call, which stands on the right")
     axes.set_title(TITLES["cold"], pad=24)

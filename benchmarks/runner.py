@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import measures, neutrality, process, results
-from .budget import COUNTERS_SECONDS, FULL_SECONDS, QUICK_SECONDS, Budget, Share
+from .budget import COUNTERS_SECONDS, FULL_SECONDS, QUICK_SECONDS, Budget, Share, TimeUp, ends_after
 from .goals import goals
 from .measures import MEASURES, Measure
 from .measures.guarding import kinds
@@ -86,13 +86,19 @@ def run(plan: Plan, progress: Progress) -> dict[str, Any]:
     if not plan.counters_only and plan.only is None and "micro" in plan.suites:
         tasks += process_tasks(plan, document)
     budget = Budget(plan.budget, sum(task.weight for task in tasks))
-    before = ""
-    for index, task in enumerate(tasks):
-        progress(task.title, index, len(tasks))
-        if task.group != before:
-            settle()
-            before = task.group
-        task.run(budget.next(task.weight))
+    done, before = 0, ""
+    try:
+        with ends_after(plan.budget):
+            for task in tasks:
+                progress(task.title, done, len(tasks))
+                if task.group != before:
+                    settle()
+                    before = task.group
+                task.run(budget.next(task.weight))
+                done += 1
+    except TimeUp:
+        for task in tasks[done:]:
+            task.run(None)
     gc.unfreeze()
     document["scaling"] = curves(document["workloads"])
     document["budget"] = {"seconds": plan.budget, "used": round(budget.used(), 1)}
@@ -130,8 +136,6 @@ def workload_tasks(row: Workload, plan: Plan, document: dict[str, Any]) -> list[
 
 def take(measure: Measure, row: Workload, plan: Plan, entry: dict[str, Any], share: Share | None) -> None:
     """Puts what `measure` finds into `entry`, or its name under `cut` when there is no time, or the error."""
-    if "error" in entry:
-        return
     if share is None:
         entry.setdefault("cut", []).append(measure.name)
         return
@@ -145,7 +149,7 @@ def take(measure: Measure, row: Workload, plan: Plan, entry: dict[str, Any], sha
             if found is not None:
                 entry[measure.name] = found
         except Exception as error:
-            entry["error"] = f"{measure.name}: {type(error).__name__}: {first_line(error)}"
+            entry.setdefault("error", f"{measure.name}: {type(error).__name__}: {first_line(error)}")
         finally:
             forget()
 

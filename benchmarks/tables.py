@@ -100,7 +100,7 @@ def misses(document: Document) -> Iterator[Table]:
             [
                 row["name"],
                 number(found["first_ms"]),
-                *(number(kth[k]) for k in kth),
+                *(number(kth.get(k)) for k in ("1", "2", "4", "8")),
                 number(found["told_ms"]["1"]),
                 number(found["miss_us"]["1"]),
                 f"{number(found['peer_first_ms'])}, {number(found['peer_ms']['1'])}"

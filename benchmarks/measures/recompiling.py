@@ -16,14 +16,14 @@ from ..sampling import paired
 from ..workloads import Case
 from .subject import Subject, compilations, compiled_by_torch, cpu_seconds, forget, limits, optimized
 
-KTH = (1, 2, 4, 8)
+KTH, FEW = (1, 2, 4, 8), (1, 2)
 LIMIT = 4
 
 
 def recompiles(subject: Subject) -> dict[str, Any] | None:
-    """Milliseconds of the first compilation and of each of the next eight for other arguments of the same function, the reasons
-    built as they always are; `told_ms` with somebody listening, who gets every failure against the closest entry;
-    `miss_us`: from the call to the beginning of the compilation, and from its end to the result."""
+    """Milliseconds of the first compilation and of each of the next eight (two in a quick run) for other arguments of the same
+    function, the reasons built as they always are; `told_ms` with somebody listening, who gets every failure against the closest
+    entry; `miss_us`: from the call to the beginning of the compilation, and from its end to the result."""
     if subject.workload.case().again is None:
         return None
     with_peer = subject.peer and subject.workload.case().peer
@@ -32,22 +32,24 @@ def recompiles(subject: Subject) -> dict[str, Any] | None:
     peers: list[list[float]] = []
     misses: list[list[float]] = []
     longest = 0.0
+    kept = KTH if subject.repeats > 2 else FEW
     with limits(peer=with_peer):
         while len(ours) < 2 or (len(ours) <= subject.repeats and subject.share.fits(longest)):
             begin = time.perf_counter()
-            times, around = series(subject.workload.fresh(), optimized)
+            times, around = series(subject.workload.fresh(), optimized, max(kept))
             ours.append(times)
             misses.append(around)
             with events.listen(lambda event: None):
-                told.append(series(subject.workload.fresh(), optimized)[0])
+                told.append(series(subject.workload.fresh(), optimized, max(kept))[0])
             if with_peer:
-                peers.append(series(subject.workload.fresh(), compiled_by_torch)[0])
+                peers.append(series(subject.workload.fresh(), compiled_by_torch, 1)[0])
             longest = time.perf_counter() - begin
 
     def kth(rounds: list[list[float]], scale: float) -> dict[str, float]:
-        return {str(k): statistics.median(row[k] for row in rounds[1:]) * scale for k in KTH}
+        there = [k for k in kept if k < len(rounds[0])]
+        return {str(k): statistics.median(row[k] for row in rounds[1:]) * scale for k in there}
 
-    ratios = sorted(statistics.median(row[k] for k in KTH) / row[0] for row in ours[1:])
+    ratios = sorted(statistics.median(row[k] for k in kept) / row[0] for row in ours[1:])
     figures: dict[str, Any] = {
         "first_ms": statistics.median(row[0] for row in ours[1:]) * 1e3,
         "ms": kth(ours, 1e3),
@@ -62,14 +64,14 @@ def recompiles(subject: Subject) -> dict[str, Any] | None:
     return figures
 
 
-def series(case: Case, make: Callable[[Case], Any]) -> tuple[list[float], list[float]]:
-    """CPU seconds of the first call and of calls with other arguments, each of which compiles; the same without the compilation
+def series(case: Case, make: Callable[[Case], Any], further: int) -> tuple[list[float], list[float]]:
+    """CPU seconds of the first call and of `further` calls with other arguments, each of which compiles; the same without the compilation
     and without the call of what it made."""
     assert case.again is not None
     forget()
     fn = make(case)
     times, around = [], []
-    for k in range(max(KTH) + 1):
+    for k in range(further + 1):
         call = functools.partial(fn, *case.again(k))
         with compilations() as made:
             times.append(cpu_seconds(call))

@@ -13,7 +13,7 @@ COLORS = {"eager": "#4269d0", "peer": "#efb118", "bare": "#3ca951"}
 MARKS = {"eager": "o", "peer": "s", "bare": "D"}
 STAGES = {
     "lift": "#9c6b4e", "translate": "#4269d0", "meta": "#97bbf5", "backend": "#efb118", "emit": "#ff725c",
-    "assemble": "#ff8ab7", "guards": "#3ca951", "install": "#a463f2", "rest": "#bbbbbb",
+    "assemble": "#ff8ab7", "guards": "#3ca951", "install": "#a463f2",
 }  # fmt: skip
 CURVES = ("#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#9c6b4e")
 TITLES = {
@@ -136,14 +136,12 @@ def _cold(plt: Any, document: dict[str, Any]) -> Any:
     figure, axes, places = _frame(plt, rows)
     for place, row in zip(places, rows, strict=True):
         stages, ms = row["cold"]["stages"], row["cold"]["ms"]
-        whole = sum(stages.values())
-        parts = stages | {"rest": max(0.0, ms - whole)}
-        scale = 100 / (sum(parts.values()) or 1.0)
+        scale = 100 / (sum(stages.values()) or 1.0)
         left = 0.0
         for name, color in STAGES.items():
-            width = parts.get(name, 0.0) * scale
+            width = stages.get(name, 0.0) * scale
             axes.barh(place, width, 0.72, left=left, color=color)
-            if width > 9 and name != "rest":
+            if width > 9:
                 axes.text(
                     left + width / 2,
                     place,
@@ -159,7 +157,7 @@ def _cold(plt: Any, document: dict[str, Any]) -> Any:
     for name, color in STAGES.items():
         axes.plot([], [], "s", color=color, ms=8, label=name)
     axes.set_xlim(0, 100)
-    axes.set_xlabel("% of the CPU time of a first call, which stands on the right")
+    axes.set_xlabel("% of the CPU time of the stages; on the right the whole first call")
     axes.set_title(TITLES["cold"], pad=24)
     _legend(axes, len(STAGES))
     return figure

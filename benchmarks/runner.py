@@ -72,6 +72,8 @@ def run(plan: Plan, progress: Progress) -> dict[str, Any]:
     own = [suite for suite in plan.suites if suite != "device" or plan.suites == ["device"]]
     if plan.peer and not plan.counters_only:
         import torch._dynamo  # noqa: F401  (once, outside of what is measured)
+    if not plan.counters_only and plan.only is None and "micro" in plan.suites:
+        tasks += process_tasks(plan, document)
     for row in select(own, plan.only, plan.quick):
         tasks += workload_tasks(row, plan, document)
     if "device" in plan.suites and "device" not in own and plan.only is None:
@@ -83,8 +85,6 @@ def run(plan: Plan, progress: Progress) -> dict[str, Any]:
                 lambda share: device_rows(plan, share, document),
             )
         )
-    if not plan.counters_only and plan.only is None and "micro" in plan.suites:
-        tasks += process_tasks(plan, document)
     budget = Budget(plan.budget, sum(task.weight for task in tasks))
     done, before = 0, ""
     try:

@@ -24,6 +24,7 @@ from .misses import (
     other_options,
     recompiles,
     seen,
+    unguarded_modules,
     warn,
 )
 from .pycode.module_call import is_module_call
@@ -116,6 +117,7 @@ def _convert_frame_assert(
         mark = about.fruitless >= FRUITLESS and not one_graph  # (other values may have operators)
         return _skip(frame, SkipFrame(skip.reason, skip.where, mark), one_graph)
     about.compiles += 1
+    unguarded_modules(frame.where)
     return made
 
 

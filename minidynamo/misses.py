@@ -43,13 +43,15 @@ class Seen:
 
 _seen: IdentityCache[Seen] = IdentityCache()
 _frame_ids = itertools.count()
+_told_of_modules = False
 
 
 def forget() -> None:
     """Drop everything remembered about code objects; part of `reset`."""
-    global _frame_ids
+    global _frame_ids, _told_of_modules
     _seen.clear()
     _frame_ids = itertools.count()
+    _told_of_modules = False
 
 
 def seen(code: types.CodeType) -> Seen:
@@ -59,6 +61,19 @@ def seen(code: types.CodeType) -> Seen:
 def warn(where: Where, message: str) -> None:
     """One warning at the user's function."""
     warnings.warn_explicit(message, MinidynamoWarning, where.filename, where.line)
+
+
+def unguarded_modules(where: Where) -> None:
+    """Something was compiled with `config.guard_nn_modules` off: one warning until `reset`."""
+    global _told_of_modules
+    if config.guard_nn_modules or _told_of_modules:
+        return
+    _told_of_modules = True
+    warn(
+        where,
+        "minidynamo.config.guard_nn_modules is False: changes inside of modules (attributes, training mode, submodules, hooks) are "
+        "not seen by what is compiled; call minidynamo.reset() after one, or leave the option True",
+    )
 
 
 def recompiles(frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: OptimizeContext) -> None:

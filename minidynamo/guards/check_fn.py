@@ -18,6 +18,7 @@ from minidynamo.guards.diagnose import explain_failure
 from minidynamo.guards.guard import Guard
 from minidynamo.guards.lower import Program, lower, row_of
 from minidynamo.guards.native import native_program
+from minidynamo.guards.of_modules import InsideModules
 from minidynamo.guards.order import order
 from minidynamo.guards.program import witness
 from minidynamo.guards.rows import GuardRow
@@ -194,7 +195,7 @@ class CheckFunctionManager:
     """Builds the rows of `guards` on `frame` and compiles them for `code`.
 
     `validity` is a Validity; it is cleared when an object dies that a guard identifies
-    by id. `guard_nn_modules=False` leaves out the guards marked as those of modules. `python_leaves=True`
+    by id. `guard_nn_modules=False` leaves out the guards on what is inside of modules. `python_leaves=True`
     uses the Python helpers even where the native ones are built. `mode` is `config.guards`: which of text and native
     program the cache calls, or both.
 
@@ -227,13 +228,19 @@ class CheckFunctionManager:
         """The rows that the guards make on the frame, in the order of the guards."""
         out = Rows()
         local_builder, global_builder = GuardBuilder(self.frame, out), GuardBuilder(self.frame, out)
-        for guard in self.guards:
-            if self.guard_nn_modules or not guard.is_nn_module():
-                try:
-                    guard.create(local_builder, global_builder)
-                except READ_ERRORS as error:
-                    raise local_builder.error(guard, f"{type(error).__name__}: {error}") from error
+        for guard in self.kept():
+            try:
+                guard.create(local_builder, global_builder)
+            except READ_ERRORS as error:
+                raise local_builder.error(guard, f"{type(error).__name__}: {error}") from error
         return out
+
+    def kept(self) -> list[Guard]:
+        """The guards, without those on what is inside of modules where they are not wanted."""
+        if self.guard_nn_modules:
+            return self.guards
+        inside = InsideModules(self.frame)
+        return [guard for guard in self.guards if not guard.is_nn_module() and not inside.holds(guard)]
 
     def compile_check_fn(self, inputs: Iterable[Source] | None = None) -> CheckFn:
         """The check_fn, whose native program also loads `inputs` for the graph, if it can (see `lower`).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -347,7 +348,7 @@ class DictIteratorVariable(IteratorVariable):
     """An iterator over a dict's keys, values or items: sees values that change meanwhile; other changes are errors of the program.
     Rebuilt by iterating anew up to its place."""
 
-    __slots__ = ("owner", "name", "keys", "place", "backwards")
+    __slots__ = ("owner", "name", "keys", "place", "backwards", "version")
 
     def __init__(self, owner: DictVariable, name: str, keys: list[Key], backwards: bool = False) -> None:
         super().__init__(None, VariableTracker.propagate(owner))
@@ -356,6 +357,7 @@ class DictIteratorVariable(IteratorVariable):
         self.keys = keys
         self.place = 0
         self.backwards = backwards
+        self.version = owner.version
 
     def python_type(self) -> type:
         view = getattr(self.owner.python_type()(), self.name)()
@@ -366,8 +368,10 @@ class DictIteratorVariable(IteratorVariable):
 
     def unchanged(self) -> bool:
         """Whether the dict has the keys that it had when the iteration began."""
+        if self.owner.version == self.version:
+            return True
         now = self.owner.items
-        return len(now) == len(self.keys) and all(a is b for a, b in zip(now, self.keys))
+        return len(now) == len(self.keys) and all(map(operator.is_, now, self.keys))
 
     def slot_next(self, tx: Tracing) -> VariableTracker | None:
         """CPython: dictiter_iternextkey and its like."""

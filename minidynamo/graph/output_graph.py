@@ -79,7 +79,7 @@ class OutputGraph(torch.fx.Tracer):
     """Nodes are appended while the frame is executed symbolically. Nothing is ever removed but unused inputs."""
 
     def __init__(self, name: str) -> None:
-        super().__init__()
+        super().__init__(autowrap_modules=())  # no function runs on proxies: none is to be wrapped
         self.root = torch.nn.Module()
         self.graph = torch.fx.Graph(tracer_cls=type(self))
         self.class_name = re.sub(r"\W", "_", name) or "captured"

@@ -73,9 +73,8 @@ class Guard(Keyed):
 
     def create(self, local_builder: Any, global_builder: Any) -> None:
         """Adds this guard's rows through the builder of its scope."""
-        self.create_fn(
-            local_builder if self.origin.guard_source() is GuardSource.LOCAL else global_builder, self
-        )
+        is_local = self.origin.place()[1] is GuardSource.LOCAL
+        self.create_fn(local_builder if is_local else global_builder, self)
 
     def needed_by(self, user: tuple[str, int]) -> Guard:
         """The same guard, made necessary by that line unless a line is known."""
@@ -88,7 +87,7 @@ class Guard(Keyed):
 
     def sort_key(self) -> tuple[int, int]:
         """Cheap and likely-to-fail kinds first, then short paths; a stable sort keeps the tracing order."""
-        return _COSTS.get(self.create_fn.__name__, _DEFAULT_COST), self.origin.depth()
+        return _COSTS.get(self.create_fn.__name__, _DEFAULT_COST), self.origin.place()[0]
 
     def __repr__(self) -> str:
         return f"<Guard {self.create_fn.__name__} on {self.name}>"

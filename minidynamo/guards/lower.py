@@ -314,8 +314,9 @@ def lower(
     checks: list[int] = []
     left: list[tuple[int, GuardRow]] = []
     code, registers = lowerer.code, lowerer.registers
+    size = 0
     for number, row in enumerate(rows):
-        mark = len(code)
+        mark = size
         try:
             lowerer.check(row)
         except Unlowered:
@@ -323,7 +324,8 @@ def lower(
                 registers.popitem()
             del code[mark:]
             left.append((number, row))
-        checks.append(len(code) - 1)
+        size = len(code)
+        checks.append(size - 1)
     registers_of_inputs = lowerer.inputs(inputs)
     for number, row in left:
         code.append((_CHECK_PY, -1, text(row)))

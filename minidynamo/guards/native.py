@@ -17,6 +17,8 @@ _BY_EQUALITY = ("device",)  # torch's types whose == is that of their literals
 
 def encode(value: object) -> tuple[int, Any]:
     """A constant as the native machine takes it. Objects of Refs are held weakly unless they are immutable."""
+    if type(value) is str:
+        return LITERAL, value
     if type(value) is Ref:
         target = value.resolve()
         return (OBJECT, target) if is_immutable(target) else (WEAK, weakref.ref(target))
@@ -43,12 +45,10 @@ def native_program(
 
     Raises ValueError where torch's part cannot state a tensor's metadata.
     """
-    code = []
-    for opcode, register, operand in program.code:
-        kind = _OPERANDS[opcode]
-        if kind in _ENCODE:
-            operand = (LITERAL, operand) if type(operand) is str else _ENCODE[kind](operand)
-        elif kind == "TEXT":
-            operand = compile_text(operand)
-        code.append((opcode, register, operand))
+    code = [
+        (opcode, register, _ENCODE[kind](operand))
+        if (kind := _OPERANDS[opcode]) in _ENCODE
+        else (opcode, register, compile_text(operand) if kind == "TEXT" else operand)
+        for opcode, register, operand in program.code
+    ]
     return GuardProgram(tuple(code), arguments, builtins, validity, witness, program.inputs or ())

@@ -39,20 +39,14 @@ def order(rows: Iterable[GuardRow]) -> list[GuardRow]:
     rows = list(rows)
     paths = _Paths()
     numbers = paths.numbers
-    own: list[int] = []  # row -> its path, -1 for one that relates several
-    several: dict[int, set[int]] = {}  # such a row -> its paths
-    depths: list[int] = []
+    several: dict[int, set[int]] = {}  # a row that relates several paths -> these
     for index, row in enumerate(rows):
-        path = row.path
         if KINDS[row.kind].relates:
-            related = [paths.number(path) for path in row.paths()]
-            several[index] = set(related)
-            own.append(-1)
-            depths.append(paths.depths[related[0]])
-        else:
-            number = numbers[path] if path in numbers else paths.number(path)
-            own.append(number)
-            depths.append(paths.depths[number])
+            several[index] = {paths.number(path) for path in row.paths()}
+        elif row.path not in numbers:
+            paths.number(row.path)
+    # row -> its path, -1 for one that relates several
+    own = [-1 if KINDS[row.kind].relates else numbers[row.path] for row in rows]
     unplaced = [0] * len(paths.parents)  # path -> rows on it alone that are not placed yet
     for number in own:
         if number >= 0:
@@ -64,7 +58,8 @@ def order(rows: Iterable[GuardRow]) -> list[GuardRow]:
         above[number] = parent if parent < 0 or unplaced[parent] else above[parent]
     waiting: list[list[int]] = [[] for _ in unplaced]  # path -> rows that wait for it
     blockers = [0] * len(rows)
-    ranks = [(KINDS[row.kind].cost, depth, index) for index, (row, depth) in enumerate(zip(rows, depths))]
+    depths = paths.depths
+    ranks = [(KINDS[row.kind].cost, depths[numbers[row.path]], index) for index, row in enumerate(rows)]
     ready: list[tuple[int, int, int]] = []
     for index, number in enumerate(own):
         if number < 0:

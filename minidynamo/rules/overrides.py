@@ -82,6 +82,8 @@ def _has_say(cls: type) -> bool:
 
 def has_override(tx: Tracing, value: VariableTracker, depth: int = 1) -> bool:
     """Whether torch asks `__torch_function__` because of this argument of an operator."""
+    if type(value) in PLAIN:
+        return False
     if isinstance(value, TensorSubclass):
         return value.overrides_operators(tx)
     if isinstance(value, UserObject):
@@ -89,6 +91,9 @@ def has_override(tx: Tracing, value: VariableTracker, depth: int = 1) -> bool:
     if depth and isinstance(value, SequenceVariable):
         return any(has_override(tx, item, depth - 1) for item in value.items)
     return False
+
+
+PLAIN = frozenset({TensorVariable, ConstantVariable})  # never asked
 
 
 class Call:
@@ -157,7 +162,10 @@ def overridden(
 ) -> VariableTracker | None:
     """What `__torch_function__` of the arguments gives for the operator; None when none of them has one. CPython has no counterpart:
     torch/csrc/utils/python_arg_parser.cpp, handle_torch_function_no_python_arg_parser."""
-    if not any(has_override(tx, value) for value in (*args, *kwargs.values())):
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if type(value) not in PLAIN and has_override(tx, value):
+            break
+    else:
         return None
     tx.guard_global_state()
     call = Call(tx, name)

@@ -148,7 +148,11 @@ class Source(Keyed):
 
     def depth(self) -> int:
         """Number of steps from the root; 0 for a root."""
-        return 0
+        return self.place()[0]
+
+    def place(self) -> tuple[int, GuardSource]:
+        """Depth and scope."""
+        return 0, self.guard_source()
 
     def prefixes(self) -> list[Source]:
         """The proper prefixes of the path, root first."""
@@ -187,14 +191,10 @@ class ChainedSource(Source):
     def guard_source(self) -> GuardSource:
         return self.place()[1]
 
-    def depth(self) -> int:
-        return self.place()[0]
-
     def place(self) -> tuple[int, GuardSource]:
         """Depth and scope, worked out once."""
         found = self._place
         if found is None:
-            base = self.base
-            depth, scope = base.place() if isinstance(base, ChainedSource) else (0, base.guard_source())
+            depth, scope = self.base.place()
             found = self._place = (depth + 1, scope)
         return found

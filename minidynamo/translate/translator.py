@@ -158,8 +158,11 @@ class InstructionTranslatorBase:
         return made
 
     def install(self, guard: Guard) -> None:
-        if guard not in self.trace.guards:
-            self.trace.install(guard.needed_by(self.user_place()))
+        guards = self.trace.guards
+        if guard not in guards:
+            if guard.user is None:
+                guard.user = self.user_place()
+            guards[guard] = None
 
     def user_place(self) -> tuple[str, int]:
         """The user's (filename, line) at hand."""

@@ -200,11 +200,9 @@ class VariableTracker:
         """Install a guard per `GuardBuilder` method on this tracker's source and remember it as provenance."""
         if self.source is None:
             raise ValueError(f"{type(self).__name__} has no source to guard")
-        made = []
-        for create_fn in create_fns:
-            guard = Guard(create_fn, self.source)
+        made = [Guard(create_fn, self.source) for create_fn in create_fns]
+        for guard in made:
             tx.install(guard)
-            made.append(guard)
         self.guards = Provenance(tuple(made), (self.guards,))
 
     def add_guards(self, *guards: Guard) -> None:

@@ -24,7 +24,7 @@ class LazyVariable(VariableTracker):
 
     def realize(self, tx: Tracing) -> VariableTracker:
         if self.real is None:
-            self.real = tx.wrap(self.value, self.source)
+            self.real = tx.trace.wrap(tx, self.value, self.source)
         return self.real
 
     def python_type(self) -> type:

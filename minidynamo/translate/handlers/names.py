@@ -18,15 +18,15 @@ from .table import handles
 
 @handles("LOAD_FAST")
 def load_fast(tx: Any, inst: Instruction) -> None:
-    value = tx.symbolic_locals.get(inst.arg)
-    if value is None:
+    known = tx.symbolic_locals
+    if inst.arg not in known:
         tx.unsupported(OPERATOR_FAILS, name=f"variable {inst.arg!r}", error="UnboundLocalError")
-    tx.push(value)
+    tx.stack.append(known[inst.arg])
 
 
 @handles("STORE_FAST")
 def store_fast(tx: Any, inst: Instruction) -> None:
-    value = tx.pop()
+    value = tx.stack.pop()
     if isinstance(value, NullVariable):  # CPython: a comprehension restores a variable that was unbound
         tx.symbolic_locals.pop(inst.arg, None)
     else:
@@ -65,7 +65,7 @@ def is_unknown(tx: Any, value: VariableTracker) -> bool:
 
 @handles("LOAD_GLOBAL")
 def load_global(tx: Any, inst: Instruction) -> None:
-    tx.push(tx.scope.load(tx, inst.arg))
+    tx.stack.append(tx.scope.load(tx, inst.arg))
 
 
 @handles("STORE_GLOBAL")
@@ -91,7 +91,8 @@ def delete_attr(tx: Any, inst: Instruction) -> None:
 
 @handles("LOAD_ATTR")
 def load_attr(tx: Any, inst: Instruction) -> None:
-    tx.push(protocol.getattr_(tx, tx.pop(), inst.arg))
+    stack = tx.stack
+    stack[-1] = protocol.getattr_(tx, stack[-1], inst.arg)
 
 
 @handles("LOAD_SUPER_ATTR")

@@ -19,12 +19,13 @@ SHUFFLES = ("POP_TOP", "COPY", "SWAP", "PUSH_NULL", "LOAD_CONST")
 
 @handles("POP_TOP")
 def pop_top(tx: Any, inst: Instruction) -> None:
-    tx.pop()
+    tx.stack.pop()
 
 
 @handles("COPY")
 def copy(tx: Any, inst: Instruction) -> None:
-    tx.push(tx.stack[-inst.arg])
+    stack = tx.stack
+    stack.append(stack[-inst.arg])
 
 
 @handles("SWAP")
@@ -35,12 +36,12 @@ def swap(tx: Any, inst: Instruction) -> None:
 
 @handles("PUSH_NULL")
 def push_null(tx: Any, inst: Instruction) -> None:
-    tx.push(NULL)
+    tx.stack.append(NULL)
 
 
 @handles("LOAD_CONST")
 def load_const(tx: Any, inst: Instruction) -> None:
-    tx.push(code_constant(inst.arg))
+    tx.stack.append(code_constant(inst.arg))
 
 
 def code_constant(value: Any) -> VariableTracker:

@@ -30,6 +30,7 @@ NEW: frozenset[Any] = frozenset(
         *(getattr(operator, name) for name in _OPERATORS),
         *_FUNCTIONS,
         torch.ops.aten.alias.default,
+        torch._C._autograd._get_data_attr,  # type: ignore[attr-defined]
     ]
 )
 

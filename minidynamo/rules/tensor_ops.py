@@ -16,6 +16,7 @@ from ..reasons import (
     DISABLED_CALL,
     GLOBAL_STATE_CALL,
     METADATA_MUTATION,
+    OPERATOR_FAILS,
     OPERATOR_UNKNOWN,
     TENSOR_DATA,
     TENSOR_STATE,
@@ -28,7 +29,7 @@ from ..variables.numbers import NumberVariable
 from ..variables.numbers import kind_of as number_kind
 from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVariable, TupleVariable
 from ..variables.structseq import StructSequenceVariable
-from ..variables.tensor import TensorVariable
+from ..variables.tensor import READ_DATA, TensorVariable
 from ..variables.tensor_subclasses import TensorSubclass
 from . import in_place_views, overrides, torch_functions
 from .torch_functions import Argument, TorchKind
@@ -43,6 +44,7 @@ OPERATORS: dict[Any, TorchKind] = {
     **dict.fromkeys(INPLACE.values(), _INPLACE),
     operator.getitem: _PLAIN,
     getattr: _PLAIN,
+    READ_DATA: _PLAIN,
     abs: _PLAIN,
     operator.setitem: _SETITEM,
 }
@@ -122,8 +124,13 @@ def tensor_op(
     except meta.MutatesMeta as change:
         result, changes = in_place_views.changed(tx, name, target, args, change), True
     guards = VariableTracker.propagate(*operands)
-    nodes = set(_nodes(kind.written(*proxies)))
+    listed = list(_nodes(kind.written(*proxies)))
+    nodes = set(listed)
     written = [t for t in _tensors(operands) if t.as_proxy().node in nodes]
+    if len(nodes) < len(listed):  # compilers take them for different ones
+        tx.unsupported(CALL_ARGUMENTS, name=name, detail="one tensor twice among those that it writes")
+    if any(overlaps_itself(tensor.meta) for tensor in written):
+        tx.unsupported(OPERATOR_FAILS, name=name, error="RuntimeError")
     draws = kind.draws(*proxies)
     if torch.accelerator.current_accelerator() is not None:
         # A backend may run the operator when another device is current.
@@ -163,6 +170,13 @@ def overridden(
     args = [realized(tx, a) for a in args]
     kwargs = {k: realized(tx, v) for k, v in kwargs.items()}
     return overrides.overridden(tx, name_of(target), target, args, kwargs)
+
+
+def overlaps_itself(meta: Any) -> bool:
+    """ATen: has_internal_overlap: elements that lie in one place, as after `expand`. Operators refuse to write them; compilers do not."""
+    return type(meta) is TensorMeta and any(
+        size > 1 and stride == 0 for size, stride in zip(meta.shape, meta.stride)
+    )
 
 
 ITEM = ("item", torch.Tensor.item)

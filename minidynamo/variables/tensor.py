@@ -108,11 +108,17 @@ class TensorVariable(VariableTracker):
         kind = tx.tensor_attribute(name)
         if kind == "method":
             return TensorMethodVariable(self, name)
+        if name == "data":
+            return self.read_data(tx)
         if kind in ("meta", "graph"):
             return tx.tensor_op(getattr, [self, ConstantVariable(name)], {})
         if type_lookup(self.python_type(), name) is None and not self.has_own(tx, name):
             tx.unsupported(OPERATOR_FAILS, name=f"Tensor.{name}", error="AttributeError")
         tx.unsupported(TENSOR_STATE, name=f"Tensor.{name}")
+
+    def read_data(self, tx: Tracing) -> VariableTracker:
+        """Attribute `data`: another tensor over the same memory, of which autograd knows nothing."""
+        return tx.tensor_op(READ_DATA, [self], {})
 
     def has_own(self, tx: Tracing, name: str) -> bool:
         """Whether the object has an attribute that its type has not: one that somebody stored there."""
@@ -126,6 +132,7 @@ class TensorVariable(VariableTracker):
         return tx.tensor_op(name, [self, *args], kwargs)
 
 
+READ_DATA = torch._C._autograd._get_data_attr  # type: ignore[attr-defined]
 RULED_METHODS: dict[str, Any] = {"as_subclass": torch.Tensor.as_subclass}  # methods that are no operators
 
 

@@ -16,7 +16,7 @@ from ..graph.meta import SymbolicMeta, TensorMeta
 from ..guards.builder import GuardBuilder, can_id_match
 from ..guards.guard import make_guard
 from ..pycode import expr as E
-from ..reasons import CONTEXT_STATE, OPAQUE_VALUE, TENSOR_SUBCLASS
+from ..reasons import CONTEXT_STATE, OPAQUE_VALUE, TENSOR_STATE, TENSOR_SUBCLASS
 from ..sources import AttrSource, Source, TypeSource
 from ..static_access import is_subtype, type_lookup
 from .base import Emitting, Tracing, VariableTracker
@@ -118,6 +118,9 @@ class TensorSubclass(UserObject, TensorVariable):
             return UserObject.getattr(self, tx, name)
         own = None if is_data_descriptor(raw) else self.own_attribute(tx, name)
         return TensorVariable.getattr(self, tx, name) if own is None else own
+
+    def read_data(self, tx: Tracing) -> VariableTracker:
+        tx.unsupported(TENSOR_STATE, name="Tensor.data")
 
     def has_own(self, tx: Tracing, name: str) -> bool:
         return self.own_attribute(tx, name) is not None

@@ -30,7 +30,7 @@ CALLS: dict[str, list[tuple[Any, ...]]] = {
     "full": [((2,), 1.0)],
     "arange": [(3,), (0,)],
     **dict.fromkeys("cat stack".split(), [((X,),), ([X, X],)]),
-    "alias.default": [(X,)],
+    **dict.fromkeys(("alias.default", "get_data_attr"), [(X,)]),
     "view": [(X, 2, 2), (X, X.dtype)],
     "transpose": [(X, 0, 1), (X, 0, 0), (torch.ones(1), 0, 0)],
     "permute": [(X, (0, 1))],

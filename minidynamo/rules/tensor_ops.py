@@ -16,7 +16,6 @@ from ..reasons import (
     DISABLED_CALL,
     GLOBAL_STATE_CALL,
     METADATA_MUTATION,
-    OPERATOR_FAILS,
     OPERATOR_UNKNOWN,
     TENSOR_DATA,
     TENSOR_STATE,
@@ -130,7 +129,7 @@ def tensor_op(
     if len(nodes) < len(listed):  # compilers take them for different ones
         tx.unsupported(CALL_ARGUMENTS, name=name, detail="one tensor twice among those that it writes")
     if any(overlaps_itself(tensor.meta) for tensor in written):
-        tx.unsupported(OPERATOR_FAILS, name=name, error="RuntimeError")
+        tx.unsupported(CALL_ARGUMENTS, name=name, detail="elements that lie in one place are written")
     draws = kind.draws(*proxies)
     if torch.accelerator.current_accelerator() is not None:
         # A backend may run the operator when another device is current.
@@ -173,7 +172,7 @@ def overridden(
 
 
 def overlaps_itself(meta: Any) -> bool:
-    """ATen: has_internal_overlap: elements that lie in one place, as after `expand`. Operators refuse to write them; compilers do not."""
+    """ATen: has_internal_overlap: elements that lie in one place, as after `expand`. Most operators refuse to write them; compilers do not."""
     return type(meta) is TensorMeta and any(
         size > 1 and stride == 0 for size, stride in zip(meta.shape, meta.stride)
     )

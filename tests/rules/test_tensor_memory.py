@@ -42,9 +42,7 @@ def test_gradients_do_not_see_data(backend):
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-@pytest.mark.parametrize(
-    "write", ["y.add_(1)", "y.zero_()", "y[0] = 1", "y.copy_(torch.ones(2, 3))", "y.mul_(y)"]
-)
+@pytest.mark.parametrize("write", ["y.add_(1)", "y.copy_(torch.ones(2, 3))", "y.mul_(y)"])
 def test_elements_in_one_place_are_not_written(write, backend):
     """The operator raises, with whatever backend."""
     source = f"def f(x):\n    y = (x + 1).expand(2, 3)\n    {write}\n    return y"

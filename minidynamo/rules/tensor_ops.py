@@ -172,7 +172,7 @@ def overridden(
 
 
 def overlaps_itself(meta: Any) -> bool:
-    """ATen: has_internal_overlap: elements that lie in one place, as after `expand`. Most operators refuse to write them; compilers do not."""
+    """ATen: has_internal_overlap: elements in one place, as after `expand`. Most operators refuse to write them, compilers do not."""
     return type(meta) is TensorMeta and any(
         size > 1 and stride == 0 for size, stride in zip(meta.shape, meta.stride)
     )

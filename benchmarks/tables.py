@@ -16,6 +16,10 @@ COLUMNS = (
     "vs torch cold", "calls", "graphs", "ops in graphs", "breaks", "recomp", "skipped", "guards", "accuracy",
 )  # fmt: skip
 
+NARROW = ("workload", "vs eager", "vs torch.compile", COLUMNS[5], "calls", "breaks", "recomp")
+NARROW_WIDTH = 150  # terminals below show these columns of suites only
+WORDS = {"error": "FAILED", "not_run": "NOT RUN", "cut": "no time left"}
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -61,14 +65,11 @@ def _count(row: Row, name: str) -> str:
 
 def cells(row: Row) -> list[str]:
     """One workload as text, in the order of COLUMNS."""
-    if "error" in row or "not_run" in row:
-        said = f"FAILED {row['error']}" if "error" in row else f"NOT RUN: {row['not_run']}"
-        return [row["name"], said, *[""] * (len(COLUMNS) - 2)]
     counters, covered, accuracy = row.get("counters", {}), row.get("coverage"), row.get("accuracy")
-    said = f"no time left for {', '.join(row['cut'])}" if "cut" in row else ""
+    said = next((word for key, word in WORDS.items() if key in row), "")
     return [
         row["name"],
-        ratio(get(row, "warm", "eager")) or said,
+        said if "error" in row else ratio(get(row, "warm", "eager")) or said,
         ratio(get(row, "warm", "peer")),
         ratio(get(row, "warm", "bare")),
         f"{row['warm']['floor']:.1%}" if "warm" in row else "",
@@ -197,9 +198,19 @@ def process(document: Document) -> Iterator[Table]:
             ("what", "ratio", "A/A"),
             rows,
         )
-    problems = [[name, text] for name, text in found.get("errors", {}).items()]
+
+
+def missing(document: Document) -> Iterator[Table]:
+    """Why figures are not there."""
+    found = document["process"]
+    problems = [[name, f"FAILED: {text}"] for name, text in found.get("errors", {}).items()]
     problems += [[name, f"NOT RUN: {text}"] for name, text in found.get("not_run", {}).items()]
     problems += [[name, "no time left"] for name in found.get("cut", ())]
+    for row in document["workloads"]:
+        texts = [f"FAILED: {row['error']}"] if "error" in row else []
+        texts += [f"NOT RUN: {row['not_run']}"] if "not_run" in row else []
+        texts += [f"no time left for {', '.join(row['cut'])}"] if "cut" in row else []
+        problems += [[row["name"], "; ".join(texts)]] if texts else []
     if problems:
         yield Table("missing", "not measured", ("figure", "why"), problems)
 
@@ -214,7 +225,7 @@ def goal_table(document: Document) -> Iterator[Table]:
         yield Table("goal", "goals", GOALS, rows)
 
 
-PARTS = (workloads, misses, checks, kinds, scaling, process, goal_table)
+PARTS = (workloads, misses, checks, kinds, scaling, process, missing, goal_table)
 
 
 def tables(document: Document) -> list[Table]:
@@ -269,6 +280,8 @@ def print_rich(document: Document) -> None:
     for table in tables(document):
         made = RichTable(title=table.title, title_justify="left", show_lines=table.key == "goal")
         kept = table.shown()
+        if table.columns is COLUMNS and console.width < NARROW_WIDTH:
+            kept = [i for i in kept if COLUMNS[i] in NARROW]
         words = ("goal", "kinds", "missing")
         for i in kept:
             right = i > 0 and table.key not in words

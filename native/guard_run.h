@@ -16,16 +16,19 @@ typedef struct {
 #define MD_UNSURE (-2)
 int md_guard_step(MdRun *run, const MdInstr *ins);
 
+/* Calls what may be the user's code, nothing of which is captured: the truth of its result, or -1. */
+int md_guard_call(PyObject *callable, PyObject *const *args, Py_ssize_t count);
+
 /* The inputs that a run has loaded, as references of the receiver. 1, or -1 with MemoryError. */
 int md_guards_hand_over(MdRun *run, MdInputs *inputs);
 
-/* ---- snapshots (guard_snapshot.c) ----
+/* ---- snapshots (snapshot_make.c, guard_snapshot.c) ----
  *
  * What a successful run has seen, so that the next one need not load it again: most guards are about things that rarely
  * change. A snapshot is a list of words in memory and what they were: types of objects, pointers to instance dictionaries,
  * versions of dictionaries and types, lengths. While all are as they were, the registers loaded through them hold the same
- * objects and the checks on them hold; only the rest of the program is run. The words are compared in the order in which
- * they were found, so that each lies in an object that the words before it have shown to be alive. */
+ * objects and the checks on them hold; only the rest of the program is run. A word lies in an object that other words show
+ * to be alive; it belongs to a later wave than they, and waves are compared one after another. */
 typedef struct MdSnapshot MdSnapshot;
 
 /* Makes a snapshot of the values of a run, after it has succeeded. NULL without an exception where none can be made. */

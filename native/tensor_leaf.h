@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define TENSOR_LEAF_CAPSULE "minidynamo._tensor_guards._leaf"
-#define TENSOR_LEAF_VERSION 3
+#define TENSOR_LEAF_VERSION 4
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,6 +20,13 @@ typedef struct {
     int grad_mode;
 } TensorTls;
 
+/* A tensor that is known before it is looked at, and what its check will read. */
+typedef struct {
+    PyObject *object; /* borrowed */
+    const void *leaf;
+    const void *soon; /* an address that is fetched ahead: it is never read through, and may be out of date */
+} TensorCheck;
+
 typedef struct {
     int version; /* TENSOR_LEAF_VERSION */
     /* The seven literals of a TENSOR_MATCH row -> a prepared check; NULL with a Python exception set. */
@@ -27,6 +34,10 @@ typedef struct {
     /* 1 if obj has exactly that metadata, else 0. Never raises, runs no Python code. obj is borrowed. */
     int (*check)(const void *leaf, const TensorTls *tls, PyObject *obj);
     void (*free)(void *leaf);
+    /* Do all checks hold? The objects are alive. Never raises, runs no Python code. */
+    int (*check_many)(const TensorCheck *checks, Py_ssize_t count, const TensorTls *tls);
+    /* Notes what a check will read; its object is alive. */
+    void (*foresee)(TensorCheck *check);
     /* 1 if torch's global state is (bits, default dtype name), else 0. Never raises. */
     int (*check_global_state)(const TensorTls *tls, uint64_t bits, PyObject *default_dtype);
     void (*read_tls)(TensorTls *tls);

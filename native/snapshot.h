@@ -1,0 +1,61 @@
+/* What a snapshot consists of: between the file that makes one and the file that runs one. */
+#ifndef MD_SNAPSHOT_H
+#define MD_SNAPSHOT_H
+
+#include "dict_watch.h"
+#include "guard_run.h"
+
+typedef uint64_t __attribute__((may_alias)) MdBits;
+
+typedef struct {
+    const MdBits *at;
+    MdBits want;
+} MdWord;
+
+/* A root: an instruction whose register must hold the same object as before. */
+typedef struct {
+    int32_t instruction; /* -1: the globals */
+    PyObject *want; /* borrowed: compared only */
+} MdRoot;
+
+/* A key of a dict whose other keys come and go; NULL: the dict must not change at all. */
+typedef struct {
+    Py_ssize_t word; /* the version of the dict */
+    PyObject *dict;  /* borrowed, alive when the words of earlier waves are as they were */
+    PyObject *key;   /* borrowed from the program: an exact str */
+    PyObject *want;  /* borrowed: compared only */
+} MdKeyOf;
+
+#define VECTOR(type) \
+    struct { \
+        type *items; \
+        Py_ssize_t count, room; \
+    }
+
+struct MdSnapshot {
+    char stale; /* set by the watcher of a dict */
+    VECTOR(MdRoot) roots;
+    VECTOR(MdWord) words;       /* wave by wave */
+    VECTOR(Py_ssize_t) waves;   /* where each ends */
+    VECTOR(TensorCheck) tensors; /* checks of registers that hold the same objects as before */
+    VECTOR(int32_t) rest;       /* instructions that are run each time */
+    VECTOR(int32_t) late;       /* likewise, when nothing is borrowed any more: they may run Python code */
+    PyObject **registers;       /* borrowed values; the rest writes its own there */
+    VECTOR(int32_t) borrowed;   /* registers that late ones read */
+    VECTOR(MdKeyOf) keys;
+    VECTOR(PyObject *) held;    /* constants that are compared by address, kept alive for that; owned */
+    VECTOR(MdWatch *) watches;
+};
+
+/* Does the program go by single keys of this dict? */
+static inline bool md_is_loose(const MdGuards *self, const PyObject *dict)
+{
+    for (int i = 0; i < MD_LOOSE; i++) {
+        if (self->loose[i] == dict) {
+            return true;
+        }
+    }
+    return false;
+}
+
+#endif

@@ -27,6 +27,7 @@ class Case:
     """One thing to call.
 
     fn: a function or an nn.Module; args, kwargs: what it is called with
+    backend: what compiles its graphs
     step: for training, `step(fn) -> callable()` makes one step out of the (compiled) fn; it is what is timed
     peer: False when torch.compile is not to be measured on it
     peer_options: what torch.compile is given besides the backend
@@ -40,6 +41,7 @@ class Case:
     fn: Any
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
+    backend: Any = "eager"
     step: Callable[[Any], Callable[[], Any]] | None = None
     peer: bool = True
     peer_options: dict[str, Any] = field(default_factory=dict)

@@ -36,13 +36,14 @@ class Subject:
     share: Share = field(default_factory=unlimited)
 
 
-def optimized(case: Case, backend: Any = "eager") -> Any:
-    return minidynamo.optimize(backend)(case.fn)
+def optimized(case: Case, backend: Any = None) -> Any:
+    """The case's function, compiled by `backend` (None: the case's own)."""
+    return minidynamo.optimize(case.backend if backend is None else backend)(case.fn)
 
 
-def compiled_by_torch(case: Case, backend: Any = "eager") -> Any:
+def compiled_by_torch(case: Case, backend: Any = None) -> Any:
     """The peer: torch.compile with the same backend."""
-    return torch.compile(case.fn, backend=backend, **case.peer_options)
+    return torch.compile(case.fn, backend=case.backend if backend is None else backend, **case.peer_options)
 
 
 def forget() -> None:

@@ -16,7 +16,7 @@ from .lazy import init, when_initialized
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the generator of the current device. RuntimeError for a seed that does not fit into 64 bits."""
+    """Seed the generator of the current device. ValueError for a seed that does not fit into 64 bits."""
     seed = int(seed)
     init()
     idx = current_device()

@@ -32,12 +32,13 @@ uint64_t OpenRegGeneratorImpl::seed() {
   return host_.unsafeGetGeneratorImpl()->seed();
 }
 
-void OpenRegGeneratorImpl::set_offset(uint64_t /*offset*/) {
-  TORCH_CHECK(false, "openreg: the generator is a Mersenne twister and has no offset to set");
+// A Mersenne twister has no offset, but torch keeps one with the seed and the state when it pickles a generator.
+void OpenRegGeneratorImpl::set_offset(uint64_t offset) {
+  TORCH_CHECK(offset == 0, "openreg: the generator is a Mersenne twister and has no offset to set");
 }
 
 uint64_t OpenRegGeneratorImpl::get_offset() const {
-  TORCH_CHECK(false, "openreg: the generator is a Mersenne twister and has no offset");
+  return 0;
 }
 
 void OpenRegGeneratorImpl::set_state(const TensorImpl& state) {

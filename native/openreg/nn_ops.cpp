@@ -21,9 +21,18 @@ bool is_given(const OptionalTensor& tensor) {
   return tensor.has_value() && tensor->defined();
 }
 
+void check_same_device(const Tensor& first, std::initializer_list<const Tensor*> others) {
+  for (const auto* other : others)
+    TORCH_CHECK(!other->defined() || other->device() == first.device(),
+                "Expected all tensors to be on the same device, but found at least two devices, ", first.device(),
+                " and ", other->device(), "! (in a convolution)");
+}
+
 Tensor convolution(const Tensor& input, const Tensor& weight, const OptionalTensor& bias, IntArrayRef stride,
                    IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
                    int64_t groups) {
+  const Tensor given_bias = is_given(bias) ? *bias : Tensor();
+  check_same_device(input, {&weight, &given_bias});
   HostAccess access;
   const auto host_bias = is_given(bias) ? OptionalTensor(host_alias(*bias, access)) : OptionalTensor();
   return copy_to_device(at::convolution(host_alias(input, access), host_alias(weight, access), host_bias, stride,
@@ -36,6 +45,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& gradient, 
                                                         IntArrayRef dilation, bool transposed,
                                                         IntArrayRef output_padding, int64_t groups,
                                                         std::array<bool, 3> wanted) {
+  check_same_device(input, {&weight, &gradient});
   HostAccess access;
   const int64_t channels = transposed ? weight.size(1) * groups : weight.size(0);
   const auto [to_input, to_weight, to_bias] = at::convolution_backward(

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from benchmarks import results, tables, workloads
 from benchmarks.budget import Budget
@@ -51,6 +52,20 @@ def test_a_new_workload_is_a_function(monkeypatch):
     assert [row.name for row in workloads.TABLE.values()] == ["doubles"]
     with pytest.raises(ValueError, match="no suite 'mikro'; suites are"):
         workloads.add("mikro", "w", doubles)
+
+
+def test_a_case_names_its_backend():
+    from benchmarks.measures.subject import optimized
+
+    seen = []
+
+    def keep(gm, inputs):
+        seen.append(len(inputs))
+        return gm.forward
+
+    case = Case(lambda x: x + 1, (torch.ones(2),), backend=keep)
+    case.caller(optimized(case))()
+    assert seen == [1]
 
 
 def test_fresh_code_each_time():

@@ -109,6 +109,9 @@ def test_scalars_of_the_host_are_welcome():
         lambda x: torch.add(x, x, out=x.cpu()),
         lambda x: torch.nn.functional.linear(x, x.to("openreg:1")),
         lambda x: torch.where(x > 0, x, x.to("openreg:1")),
+        lambda x: torch.nn.functional.conv1d(x[None], x.cpu()[None]),
+        lambda x: torch.nn.functional.conv1d(x[None].cpu(), x[None]),
+        lambda x: torch.nn.functional.conv1d(x[None], x[None], x[0, :1].to("openreg:1")),
     ],
 )
 def test_mixed_devices_are_refused(call):

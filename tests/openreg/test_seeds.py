@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -93,7 +96,8 @@ def test_clones_of_a_generator():
     assert torch.equal(torch.randn(3, device=D, generator=copy).cpu(), cpu_numbers(5))
     assert torch.equal(torch.randn(3, device=D, generator=shared).cpu(), cpu_numbers(5, 6)[3:])
     with pytest.raises(RuntimeError, match="no offset"):
-        generator.get_offset()
+        generator.set_offset(4)
+    assert generator.get_offset() == 0
 
 
 @pytest.mark.parametrize(
@@ -103,6 +107,18 @@ def test_clones_of_a_generator():
 def test_a_generator_of_another_device_is_refused(draw, device, generator):
     with pytest.raises(RuntimeError, match="generator"):
         draw(3, device=device, generator=torch.Generator(device=generator))
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g)), torch.Generator.clone_state]
+)
+def test_a_generator_is_copied_with_its_state(copied):
+    generator = torch.Generator(device="openreg:1").manual_seed(5)
+    torch.randn(7, device="openreg:1", generator=generator)
+    other = copied(generator)
+    assert other.device == generator.device and other.initial_seed() == 5
+    drawn = [torch.randn(3, device="openreg:1", generator=g).cpu() for g in (generator, other)]
+    assert torch.equal(*drawn)
 
 
 def test_fork_rng_keeps_the_devices_numbers():

@@ -86,32 +86,57 @@ class DictObject(UserObject):
 
 
 class OutsideContents(DictVariable):
-    """The contents of an object from outside: read only."""
+    """The contents of an object from outside. Changes are replayed by the methods of dict or OrderedDict: those of the class that led to
+    them were traced."""
 
-    __slots__ = ("kind",)
+    __slots__ = ("kind", "owner")
 
-    def __init__(self, items: dict[Key, VariableTracker], source: Source, kind: type) -> None:
+    def __init__(
+        self, items: dict[Key, VariableTracker], source: Source, kind: type, owner: VariableTracker
+    ) -> None:
         super().__init__(items, source)
-        self.kind = kind
+        self.kind: Any = kind
+        self.owner: VariableTracker | None = owner
 
     def python_type(self) -> type:
-        return self.kind
+        return self.kind  # type: ignore[no-any-return]
 
     def put(self, tx: Tracing, key: Key, value: VariableTracker) -> None:
-        tx.unsupported(STORE, operation="item assignment", what="a dict of a class of its own")
+        new = self.look_up(tx, key) is None
+        self.replay(tx, self.kind.__setitem__, key.tracker, value)
+        self.resized |= new
+        self.version += new
+        self.items[key] = value
 
     def slot_delitem(self, tx: Tracing, key: VariableTracker) -> None:
-        tx.unsupported(STORE, operation="item deletion", what="a dict of a class of its own")
+        found = Key(tx, key)
+        if self.look_up(tx, found) is None:
+            tx.raises("del", KeyError, key)
+        self.replay(tx, self.kind.__delitem__, found.tracker)
+        self.resized = True
+        self.version += 1
+        del self.items[found]
+
+    def replay(self, tx: Tracing, fn: Any, *operands: VariableTracker) -> None:
+        assert self.owner is not None
+        tx.effect_call(fn, self.owner, *operands)
 
     def call_method(
         self, tx: Tracing, name: str, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
     ) -> VariableTracker:
-        if name not in READS:
+        if name not in FOLLOWED:
             tx.unsupported(STORE, operation=name, what="a dict of a class of its own")
         return super().call_method(tx, name, args, kwargs)
 
+    def forget(self) -> None:
+        super().forget()
+        self.owner = None
 
-READS = ("get", "keys", "values", "items", "__contains__", "__getitem__", "__len__", "__iter__")
+
+FOLLOWED = (
+    *("get", "keys", "values", "items", "__contains__", "__getitem__", "__len__", "__iter__"),
+    *("pop", "setdefault", "update"),  # by way of the above
+)
 
 
 class DictObjectVariable(DictObject, UserObjectVariable):
@@ -121,7 +146,11 @@ class DictObjectVariable(DictObject, UserObjectVariable):
 
     def __init__(self, value: Any, source: Source, items: dict[Key, VariableTracker]) -> None:
         super().__init__(value, source)
-        self.contents = OutsideContents(items, source, builtin_base(type(value)))
+        self.contents = OutsideContents(items, source, builtin_base(type(value)), self)
+
+    def forget(self) -> None:
+        super().forget()
+        self.contents.forget()
 
 
 class NewDictObjectVariable(DictObject, NewObjectVariable):
@@ -166,6 +195,7 @@ def wrap_dict_object(tx: Tracing, value: Any, source: Source) -> VariableTracker
     made: UserObjectVariable = UserObjectVariable(value, source)
     if items is not None:
         made = DictObjectVariable(value, source, items)
+        tx.trace.holds(made)
     made.make_guards(tx, GuardBuilder.TYPE_MATCH)
     tx.guard_class(type(value), TypeSource(source))
     return made

@@ -432,6 +432,9 @@ class UserObject(WithMembers):
     def slot_setitem(self, tx: Tracing, key: VariableTracker, value: VariableTracker) -> None:
         self.call_special(tx, "__setitem__", [key, value])
 
+    def slot_delitem(self, tx: Tracing, key: VariableTracker) -> None:
+        self.call_special(tx, "__delitem__", [key])
+
     def slot_contains(self, tx: Tracing, item: VariableTracker) -> bool:
         result = self.call_special(tx, "__contains__", [item])
         return result.realize(tx).slot_truth(tx)

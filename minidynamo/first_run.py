@@ -57,8 +57,9 @@ def compare_first_run(
 
 def describe(value: Any) -> str:
     """Type, and shape for a tensor; never data."""
-    if isinstance(value, torch.Tensor) and not value.is_nested:
-        return f"a {type(value).__name__} {value.dtype} {tuple(value.shape)}"
+    with torch._C.DisableTorchFunctionSubclass():
+        if isinstance(value, torch.Tensor) and not value.is_nested:
+            return f"a {type(value).__name__} {value.dtype} {tuple(value.shape)}"
     return f"a {type(value).__name__}"
 
 
@@ -68,7 +69,8 @@ def differs(want: Any, got: Any, where: str) -> str | None:
     if type(want) is not type(got):
         return f"{where} is {describe(want)} in plain Python, {describe(got)} captured"
     if isinstance(want, torch.Tensor):
-        return _tensors(want, got, where)
+        with torch._C.DisableTorchFunctionSubclass():  # which is the program's
+            return _tensors(want, got, where)
     if isinstance(want, (list, tuple)):
         if len(want) != len(got):
             return f"{where} has {len(want)} items in plain Python, {len(got)} captured"

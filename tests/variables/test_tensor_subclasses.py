@@ -221,6 +221,37 @@ def program(body: str) -> str:
     return "\n".join([CLASSES, TAIL, *(f"    {line}" for line in body.splitlines())])
 
 
+SPOKEN = """class P(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        print(func.__name__, len(types))
+        if func is torch.sub:
+            raise ValueError("no sub")
+        return super().__torch_function__(func, types, args, kwargs or {})
+"""
+# What ends or splits a graph: the rest runs as plain Python, with eager's prints and exceptions.
+BREAKING = {
+    "prints": SPOKEN + "def f(t): return len((t + 1) * 2)",
+    "raises": SPOKEN + "def f(t):\n    y = t + 1\n    return torch.sub(y, 1)",
+    "raises in a try": SPOKEN
+    + "def f(t):\n    try:\n        return torch.sub(t, 1)\n    except ValueError as e:\n        return str(e)",
+    "breaks outside": "P = Tagged\ndef f(t):\n    y = t * 2\n    y.tag = 'q'\n    print('hi')\n    return y * 1, y.tag, (y * 1).tag",
+    "branches": "P = Plus\ndef f(t):\n    if t.sum() > 3:\n        return t * 2\n    return t - 1",
+    "is shown": "P = Plus\ndef f(t): return str(t), repr(t * 1)",
+    "is constructed": "class P(torch.Tensor): pass\ndef f(t): return P(t) * 2, torch.Tensor._make_subclass(P, t)",
+    "is copied": "import copy\nP = Bare\ndef f(t): return copy.copy(t) * 1, copy.deepcopy(t)",
+    "its dictionary is read": "P = Plus\ndef f(t):\n    y = t * 2\n    return vars(t), y",
+    "takes out": "P = Plus\ndef f(t):\n    y = t * 1\n    torch.add(t, 1, out=y)\n    return y",
+}
+
+
+@pytest.mark.parametrize("name", BREAKING)
+@pytest.mark.filterwarnings("ignore")
+def test_breaks(name):
+    seen = check(program(BREAKING[name]), "f(one(P, 3)), None", "(f(one(P, 3)), None)[1]", "f(one(P, 1))")
+    assert seen.breaks or seen.skips
+
+
 STEP = "def f(t): return t * 2 + t.sin()"
 # What happens between two calls of `f(t)`, all of which a captured function must see.
 BETWEEN = {

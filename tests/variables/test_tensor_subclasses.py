@@ -132,7 +132,7 @@ PROGRAMS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "a table of functions": (
         "def f(t): return torch.sum(t), F.relu(-t), torch.mul(t, 2)",
-        ("f(one(Handled, 3))", "f(one(Handled, 3))"),
+        ("f(one(Handled, 3))", "f(one(Handled, 3))", "HANDLED.pop(torch.sum) is None", "f(one(Handled, 3))"),
     ),
     "operators of its own": (
         "def f(t, x): return t + 1, 1 + t, x + t, t + x, -t, t[0], len(t), t.sum(), torch.sum(t), t - x",

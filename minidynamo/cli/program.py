@@ -34,24 +34,26 @@ class Program:
 
 def script(filename: str, arguments: Sequence[str]) -> Program:
     """A file, or a folder with a `__main__.py`. Raises NotRunnable; SyntaxError is the program's."""
-    name = filename
-    if os.path.isdir(filename):
-        name = os.path.join(filename, "__main__.py")
+    name = os.path.join(os.getcwd(), filename)
+    folder = os.path.isdir(name)
+    path = name if folder else os.path.dirname(os.path.abspath(name))
+    if folder:
+        name = os.path.join(name, "__main__.py")
     if not os.path.isfile(name):
         raise NotRunnable(f"no file {filename!r}")
-    with io.open_code(os.path.abspath(name)) as file:
+    with io.open_code(name) as file:
         source = file.read()
-    folder = filename if os.path.isdir(filename) else os.path.dirname(name)
     loader = importlib.machinery.SourceFileLoader("__main__", name)
+    spec = importlib.util.spec_from_file_location("__main__", name, loader=loader) if folder else None
     names = {
         "__file__": name,
-        "__spec__": None,
-        "__package__": None,
+        "__spec__": spec,
+        "__package__": "" if folder else None,
         "__loader__": loader,
-        "__cached__": None,
+        "__cached__": spec.cached if spec is not None else None,
     }
     code = compile(source, name, "exec", dont_inherit=True)
-    return Program(code, [filename, *arguments], os.path.abspath(folder) if folder else os.getcwd(), names)
+    return Program(code, [filename, *arguments], path, names)
 
 
 def module(name: str, arguments: Sequence[str]) -> Program:
@@ -94,6 +96,8 @@ def execute(program: Program) -> int:
     """Run it to its end, threads included, and give the exit code that the interpreter would."""
     main = types.ModuleType("__main__")
     main.__dict__.update({"__builtins__": __builtins__, **program.names})
+    if "__annotations__" in sys.modules["__main__"].__dict__:  # the interpreter's own has it
+        main.__dict__["__annotations__"] = {}
     sys.modules["__main__"] = main
     sys.argv = list(program.argv)
     sys.path[0] = program.path

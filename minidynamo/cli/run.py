@@ -80,7 +80,7 @@ def split(argv: list[str]) -> tuple[list[str], list[str]]:
             return argv[: index + 2], argv[index + 2 :]
         if text == "--":
             return argv[:index], argv[index + 1 :]
-        if not text.startswith("-"):
+        if text == "-" or not text.startswith("-"):
             return argv[:index], argv[index:]
         index += 2 if text in valued else 1
     return argv, []

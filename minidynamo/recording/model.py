@@ -38,18 +38,18 @@ class Compile:
     key: Key
     resume: bool
     ops: int
-    guards: list[list[str]]
+    guards: list[list[str]] = field(repr=False)
     exit: str
     seconds: float
     stages: dict[str, float]
     backend: str
     thread: int
-    detail: Record
+    detail: Record = field(repr=False)
     hits: int | None = None
     again: bool = False  # a recompilation
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Cause:
     """One reason for which one function was compiled again. `compiles` counts recompilations in which it took part; `seconds` is its
     share of their time; `values` are those seen, oldest first."""
@@ -80,8 +80,13 @@ class Cause:
     def function(self) -> str:
         return self.key[2]
 
+    def __repr__(self) -> str:
+        """Short: what is needed to recognise it; the fields have the rest."""
+        at = f", {self.site_kind} at {self.site}  {self.site.text}" if self.site is not None else ""
+        return f"<{self.code} {self.function}: {self.name} {self.old} -> {self.new}{at}; {self.compiles} recompiles>"
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, repr=False)
 class Break:
     """One place where graphs end. `count`: how often a call left a graph there; `before`, `after`: operators of the graphs on both
     sides (-1: not known)."""
@@ -96,6 +101,9 @@ class Break:
     compiles: int = 0
     before: int = -1
     after: int = -1
+
+    def __repr__(self) -> str:
+        return f"<{self.code} {self.function} at {self.place}: {self.text}; {self.count} calls>"
 
 
 @dataclass(slots=True)

@@ -42,15 +42,48 @@ def start(folder: Path, *arguments: str, plain: bool = False, **env: str) -> sub
 
 SHOWS = """
 import sys, os
-print(sys.argv, __name__, os.path.basename(__file__), __package__, __spec__ is None, os.path.basename(sys.path[0]))
-print(sys.modules["__main__"].__dict__ is globals())
+def f(): pass
+print(sys.argv, __name__, __file__, __package__, sys.path[0], f.__code__.co_filename, __cached__)
+print(sys.modules["__main__"].__dict__ is globals(), type(__loader__).__name__)
+print(__spec__ and (__spec__.name, __spec__.origin, __spec__.parent), sorted(n for n in globals() if n.startswith("__")))
 """
 
 
-def test_a_script_finds_itself_as_under_the_interpreter(tmp_path):
-    write(tmp_path, SHOWS, "inner/prog.py")
-    arguments = ("inner/prog.py", "-q", "--width", "a b", "-m")
-    assert start(tmp_path, *arguments).stdout == start(tmp_path, *arguments, plain=True).stdout
+@pytest.mark.parametrize("name", ["inner/prog.py", "./prog.py", "pack", "pack/", "absolute"])
+def test_a_script_finds_itself_as_under_the_interpreter(tmp_path, name):
+    for place in ("inner/prog.py", "prog.py", "pack/__main__.py"):
+        write(tmp_path, SHOWS, place)
+    name = str(tmp_path / "prog.py") if name == "absolute" else name
+    arguments = (name, "-q", "--width", "a b", "-m")
+    ours, plain = start(tmp_path, *arguments), start(tmp_path, *arguments, plain=True)
+    assert plain.returncode == 0 and ours.stdout == plain.stdout
+
+
+def test_tracebacks_name_files_as_under_the_interpreter(tmp_path):
+    write(tmp_path, "def f():\n    raise ValueError('mine')\nf()\n")
+    assert start(tmp_path, "prog.py").stderr == start(tmp_path, "prog.py", plain=True).stderr
+
+
+def test_the_standard_input_is_no_script(tmp_path):
+    done = start(tmp_path, "-", "x")
+    assert (done.returncode, done.stderr) == (2, "minidynamo run: no file '-'\n")
+
+
+def test_processes_that_run_the_same_script_are_one_row(tmp_path):
+    write(
+        tmp_path,
+        """
+        import subprocess, sys, torch, minidynamo
+        f = minidynamo.optimize("eager")(lambda x, n: x + n)
+        f(torch.ones(3), 1), f(torch.ones(3), 2)
+        if len(sys.argv) == 1:
+            subprocess.run([sys.executable, sys.argv[0], "child"], check=True)
+        """,
+    )
+    done = start(tmp_path, "-o", "p-%p.jsonl", "prog.py")
+    assert len(list(tmp_path.glob("p-*.jsonl"))) == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("prog.py:3 <lambda> MD105 n 1->2 at=prog.py:4:39 compiles=2 ")
 
 
 def test_a_module_finds_itself_as_under_the_interpreter(tmp_path):

@@ -202,3 +202,20 @@ print(min(on) / min(off))
         )
         ratios.append(float(done.stdout))
     assert min(ratios) < 1.03, ratios
+
+
+def test_rows_print_short():
+    def f(x, n):
+        print("", end="")
+        return x * n
+
+    g = minidynamo.optimize("eager")(f)
+    with minidynamo.record() as found:
+        for n in (2, 3):
+            g(torch.ones(3), n)
+    (cause,), (broken,) = found.recompiles, found.graph_breaks
+    assert (
+        repr(cause).startswith("<MD105 ") and "n 2 -> 3, passed at " in repr(cause) and len(repr(cause)) < 300
+    )
+    assert repr(broken).startswith("<MD210 ") and len(repr(broken)) < 300
+    assert len(repr(found.run.compiles[0])) < 1000

@@ -113,7 +113,11 @@ def _state() -> Hashable:
             (kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind))
             for kind in {"cpu", "cuda", accelerator.type if accelerator is not None else "cpu"}
         )
-    fused = torch._C._get_flash_sdp_enabled()
+    fused = (
+        torch._C._get_flash_sdp_enabled(),
+        torch._C._get_mem_efficient_sdp_enabled(),
+        torch._C._get_math_sdp_enabled(),
+    )
     inference = torch.is_inference_mode_enabled()
     current = None
     if accelerator is not None and torch.get_device_module(accelerator).is_initialized():

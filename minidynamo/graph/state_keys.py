@@ -47,8 +47,18 @@ def _leave_devices(devices: str) -> None:
         torch._C._pop_torch_function_stack()  # as leaving a torch.device does
 
 
+def _set_device() -> str | None:
+    """What `torch.set_default_device` was last called with in this thread."""
+    context = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    return None if context is None else str(context.device)
+
+
 def _anomaly() -> tuple[bool, bool]:
     return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+
+
+def _deterministic() -> tuple[bool, bool]:
+    return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
 
 
 #: name -> (how it is read, how it is written)
@@ -60,11 +70,30 @@ PARTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "autocast nesting": (nesting, _set_nesting),
     "default device": (default_devices, _leave_devices),
     "current device": (current_device, put_device),
+    "set device": (_set_device, torch.set_default_device),
     "default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+    "flash attention": (torch._C._get_flash_sdp_enabled, torch._C._set_sdp_use_flash),
+    "memory efficient attention": (
+        torch._C._get_mem_efficient_sdp_enabled,
+        torch._C._set_sdp_use_mem_efficient,
+    ),
+    "math attention": (torch._C._get_math_sdp_enabled, torch._C._set_sdp_use_math),
+    "cudnn attention": (torch._C._get_cudnn_sdp_enabled, torch._C._set_sdp_use_cudnn),
+    "overrideable attention": (torch._C._get_overrideable_sdp_enabled, torch._C._set_sdp_use_overrideable),
+    "float32 matmul precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    "deterministic algorithms": (
+        _deterministic,
+        lambda value: torch.use_deterministic_algorithms(value[0], warn_only=value[1]),
+    ),
     "anomaly mode": (_anomaly, lambda value: torch.set_anomaly_enabled(*value)),
 }
 
 GRAD_MODE = Key("grad mode")
 AUTOCAST_CACHE, AUTOCAST_NESTING = Key("autocast cache"), Key("autocast nesting")
 ANOMALY = Key("anomaly mode")
+PRECISION, DETERMINISTIC = Key("float32 matmul precision"), Key("deterministic algorithms")
+ATTENTION = {
+    kind: Key(f"{kind} attention") for kind in ("flash", "memory efficient", "math", "cudnn", "overrideable")
+}
 DEFAULT_DEVICE, DEFAULT_DTYPE = Key("default device"), Key("default dtype")
+SET_DEVICE = Key("set device")

@@ -96,6 +96,8 @@ STATE_READS: dict[str, Callable[..., Any]] = {
     "flash attention": torch._C._get_flash_sdp_enabled,
     "memory efficient attention": torch._C._get_mem_efficient_sdp_enabled,
     "math attention": torch._C._get_math_sdp_enabled,
+    "cudnn attention": torch._C._get_cudnn_sdp_enabled,
+    "overrideable attention": torch._C._get_overrideable_sdp_enabled,
     "cudnn": torch._C._get_cudnn_enabled,
     "cudnn benchmark": torch._C._get_cudnn_benchmark,
     "cudnn deterministic": torch._C._get_cudnn_deterministic,

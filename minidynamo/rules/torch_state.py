@@ -7,23 +7,30 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.overrides import _get_current_function_mode_stack
 
 from ..graph.state_keys import (
     ANOMALY,
+    ATTENTION,
     AUTOCAST_CACHE,
     AUTOCAST_NESTING,
     DEFAULT_DEVICE,
     DEFAULT_DTYPE,
+    DETERMINISTIC,
+    PRECISION,
+    SET_DEVICE,
     Key,
 )
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
-from ..guards.state_reads import STATE_READS
-from ..reasons import UNSUPPORTED_CALL
+from ..guards.state_reads import OTHER_MODES, STATE_READS, default_devices, is_one_device
+from ..reasons import CONTEXT_STATE, GLOBAL_STATE_CALL, UNSUPPORTED_CALL
 from ..sources import StateSource
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable
 from ..variables.contexts import MANAGERS, ContextVariable
+from ..variables.modes import DeviceModeVariable
+from ..variables.sequences import NONE, ListVariable
 from .builtins import Args, positional, rule
 
 # What the guard GLOBAL_STATE records, and what never changes.
@@ -93,6 +100,8 @@ ABOUT: dict[str, Callable[..., Key]] = {
     "current device": lambda kind: Key("current device", kind),
     "anomaly mode": lambda: ANOMALY,
     "anomaly check of nan": lambda: ANOMALY,
+    "float32 matmul precision": lambda: PRECISION,
+    **{key.name: lambda key=key: key for key in ATTENTION.values()},  # type: ignore[misc]
 }
 
 
@@ -117,7 +126,17 @@ SETTERS: dict[Callable[..., Any], tuple[tuple[type, ...], Callable[..., tuple[Ke
     torch.set_default_dtype: ((torch.dtype,), lambda dtype: (DEFAULT_DTYPE,)),
     torch.clear_autocast_cache: ((), lambda: ()),
     torch.set_anomaly_enabled: ((bool, bool), lambda mode, check_nan=True: (ANOMALY,)),
+    torch._C._set_sdp_use_flash: ((bool,), lambda value: (ATTENTION["flash"],)),
+    torch._C._set_sdp_use_mem_efficient: ((bool,), lambda value: (ATTENTION["memory efficient"],)),
+    torch._C._set_sdp_use_math: ((bool,), lambda value: (ATTENTION["math"],)),
+    torch._C._set_sdp_use_cudnn: ((bool,), lambda value: (ATTENTION["cudnn"],)),
+    torch._C._set_sdp_use_overrideable: ((bool,), lambda value: (ATTENTION["overrideable"],)),
+    torch.set_float32_matmul_precision: ((str,), lambda precision: (PRECISION,)),
+    torch.use_deterministic_algorithms: ((bool,), lambda mode: (DETERMINISTIC,)),
 }
+# What decides about kernels when they run: a compiled graph would not set it.
+AS_IT_IS = (torch.set_float32_matmul_precision, torch.use_deterministic_algorithms)
+PRECISIONS = ("highest", "high", "medium")
 DEFAULT_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 # Those whose result tells what was before.
 TELLING = {
@@ -137,6 +156,10 @@ def _setter(setter: Callable[..., Any]) -> None:
             tx.unsupported(UNSUPPORTED_CALL, name=f"{setter.__name__} with these arguments")
         if setter is torch.set_default_dtype and values[0] not in DEFAULT_DTYPES:
             tx.unsupported(UNSUPPORTED_CALL, name=f"{setter.__name__} with {values[0]}")
+        if setter is torch.set_float32_matmul_precision and values[0] not in PRECISIONS:
+            tx.unsupported(UNSUPPORTED_CALL, name=f"{setter.__name__} with {values[0]!r}")
+        if setter in AS_IT_IS and tx.trace.for_compiler:
+            tx.unsupported(GLOBAL_STATE_CALL, name=f"torch.{setter.__name__}")
         for key in keys(*values):
             ask(tx, key.get, ())
         if setter in TELLING:
@@ -171,6 +194,36 @@ def _device(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> Vari
 def _default_device(tx: Tracing) -> VariableTracker:
     tx.guard_global_state()
     return ConstantVariable(torch.get_default_device())
+
+
+torch.fx.node.has_side_effect(torch.set_default_device)
+
+
+@rule(torch.set_default_device)
+@positional("set_default_device", 1, 1)
+def _set_default_device(tx: Tracing, device: VariableTracker) -> VariableTracker:
+    """Outside of blocks of `torch.device`, whose modes would have to be left in another order."""
+    (given,) = constants(tx, torch.set_default_device, [device], {})
+    if given is not None and type(given) not in (str, torch.device):
+        tx.unsupported(UNSUPPORTED_CALL, name="set_default_device with these arguments")
+    known = None if given is None else ask(tx, torch.device, (given,))
+    if known is not None and not is_one_device(known):
+        tx.unsupported(CONTEXT_STATE, name="device", what=f"is {known}, whichever is the current one")
+    if default_devices() != (SET_DEVICE.get() or ""):
+        tx.unsupported(GLOBAL_STATE_CALL, name="torch.set_default_device")
+    tx.call_state(torch.set_default_device, (None if known is None else str(known),), SET_DEVICE)
+    return NONE
+
+
+@rule(_get_current_function_mode_stack)
+@positional("_get_current_function_mode_stack", 0, 0)
+def _modes(tx: Tracing) -> VariableTracker:
+    """Blocks of devices; other modes are not followed."""
+    devices = default_devices()
+    if devices == OTHER_MODES:
+        tx.unsupported(UNSUPPORTED_CALL, name="torch.overrides._get_current_function_mode_stack")
+    tx.guard_global_state()
+    return ListVariable([DeviceModeVariable() for _ in devices.split(", ") if devices])
 
 
 # --- managers -----------------------------------------------------------------------------------------------

@@ -70,6 +70,8 @@ INLINED = (
     os.path.join(_PACKAGE, "openreg", "devices.py"),
     os.path.join(_PACKAGE, "openreg", "amp.py"),
     os.path.join(_TORCH, "autograd", "anomaly_mode.py"),
+    os.path.join(_TORCH, "nn", "attention", "__init__.py"),
+    os.path.join(_TORCH, "backends", "cuda", "__init__.py"),
     os.path.join(_TORCH, "testing", "_internal", "common_methods_invocations.py"),
     os.path.join(_TORCH, "testing", "_internal", "opinfo") + os.sep,
 )

@@ -1,6 +1,7 @@
 """VariableTrackers, one concept per file. Importing the package fills the table of wrappers."""
 
 from . import (
+    bound_enums,
     classes,
     constant,
     contexts,
@@ -29,6 +30,7 @@ from . import (
 from .registry import wrapper_for
 
 __all__ = [
+    "bound_enums",
     "classes",
     "constant",
     "contexts",

@@ -14,6 +14,7 @@ from ..pycode import expr as E
 from ..sources import AttrSource, ItemSource, Source, TypeSource
 from ..static_access import is_subtype, type_lookup
 from .base import Emitting, Tracing, VariableTracker
+from .bound_enums import is_bound_enumeration, members_of
 from .constant import ConstantVariable
 from .enums import is_enumeration, member_map
 from .functions import BuiltinVariable
@@ -40,6 +41,12 @@ class ClassVariable(BuiltinVariable):
         """CPython: type_getattro: a data descriptor of the metaclass, the class's own attribute, the metaclass's."""
         if is_enumeration(self.fn) and self.source is not None and name in (members := member_map(self.fn)):
             return tx.wrap(members[name], ItemSource(AttrSource(self.source, "_member_map_"), name))
+        if (
+            is_bound_enumeration(self.fn)
+            and self.source is not None
+            and name in (bound := members_of(self.fn))
+        ):
+            return tx.wrap(bound[name], AttrSource(self.source, name))
         if name == "__class__":
             return class_of(tx, self)
         if name in NAMES:

@@ -13,6 +13,7 @@ from ..literals import is_immutable, is_literal, is_weakrefable
 from ..reasons import OPERATOR_FAILS, USER_OBJECT_KEY
 from ..static_access import is_one_of, is_subtype, type_lookup
 from .base import Tracing, VariableTracker
+from .bound_enums import is_bound_enumeration
 from .constant import CONSTANT_TYPES, ConstantVariable
 from .registry import FROM_PYTHON
 
@@ -82,6 +83,8 @@ def is_plain(value: Any) -> bool:
     if cls in CONTAINERS:
         return all(map(is_plain, value))
     if cls in (list, set, dict, slice, range):  # hash() decides
+        return True
+    if is_bound_enumeration(cls):
         return True
     found, equal = type_lookup(cls, "__hash__"), type_lookup(cls, "__eq__")
     if is_subtype(cls, enum.Enum):

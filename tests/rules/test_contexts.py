@@ -341,9 +341,99 @@ def forked(x):
 def flags(x):
     with torch.backends.mkldnn.flags(enabled=False):
         y = x * W
-    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        z = torch.nn.functional.scaled_dot_product_attention(*[x.reshape(1, 1, 1, 3)] * 3)
-    return y, z
+    return y
+
+
+SDPA = torch.nn.attention.sdpa_kernel
+MATH, FLASH = torch.nn.attention.SDPBackend.MATH, torch.nn.attention.SDPBackend.FLASH_ATTENTION
+
+
+def attention(x):
+    return torch.nn.functional.scaled_dot_product_attention(*[x.reshape(1, 1, 1, 3)] * 3)
+
+
+def kernels():
+    return torch.backends.cuda.flash_sdp_enabled(), torch.backends.cuda.math_sdp_enabled()
+
+
+def sdpa(x):
+    with SDPA(MATH) as nothing:
+        y = attention(x), kernels()
+        with torch.nn.attention.sdpa_kernel([FLASH, torch.nn.attention.SDPBackend.MATH]):
+            z = attention(x), kernels()
+    return y, z, nothing == {}, kernels(), MATH == FLASH, MATH in (FLASH, MATH), MATH.name
+
+
+@SDPA(MATH)
+def decorated_sdpa(x):
+    return attention(x), kernels()
+
+
+def sdpa_decorator(x):
+    return decorated_sdpa(x), kernels()
+
+
+def sdpa_across(x):
+    y = x * 2
+    with SDPA(MATH):
+        a = attention(y)
+        minidynamo.graph_break()
+        b = attention(a + y), kernels()
+    return a, b, kernels(), x * W
+
+
+def raising_in_sdpa(x):
+    y = x * 2
+    with SDPA([MATH]):
+        return (y.clone() + 1)[torch.tensor([1, 99], device="cpu")]
+
+
+def handled_in_sdpa(x):
+    try:
+        with SDPA(MATH):
+            y = x * W, kernels()
+            raise ValueError
+    except ValueError:
+        return y, x * W, kernels()
+
+
+def switches(x):
+    torch.backends.cuda.enable_flash_sdp(False)
+    torch.set_float32_matmul_precision("high")
+    y = x * W, kernels(), torch.get_float32_matmul_precision()
+    torch.use_deterministic_algorithms(True)
+    z = x * 2, torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(False)
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cuda.enable_flash_sdp(True)
+    return y, z, torch.get_float32_matmul_precision()
+
+
+def left_switched(x):
+    y = x * W
+    torch.set_float32_matmul_precision("medium")
+    torch.backends.cuda.enable_flash_sdp(False)
+    return y, kernels()
+
+
+def default_device_left(x):
+    y = x * W
+    torch.set_default_device("meta")
+    return y, torch.ones(3)
+
+
+def default_device_across(x):
+    torch.set_default_device("meta")
+    y = torch.ones(3)
+    minidynamo.graph_break()
+    z = torch.ones(3)
+    torch.set_default_device(None)
+    return y, z, torch.ones(3), x * W
+
+
+def autocast_on_a_device(x):
+    with torch.device("cpu"), torch.autocast("cpu", dtype=torch.bfloat16):
+        return x.outer(x) @ torch.ones(3, 3)
 
 
 def threads(x):
@@ -357,12 +447,13 @@ def threads(x):
 ONE_GRAPH: list[Callable[..., Any]] = [
     inference, inference_off, inference_nested, inference_decorators, autocast, autocast_options,
     autocast_decorator, autocast_and_grad, recorded, anomaly, anomaly_as_a_call, reads, early,
-    device, devices_nested, device_decorators, device_by_default, default_dtype,
+    device, devices_nested, device_decorators, device_by_default, default_dtype, sdpa, sdpa_decorator,
+    switches, left_switched, autocast_on_a_device,
 ]  # fmt: skip
 BREAKING: list[Callable[..., Any]] = [
     inference_across, autocast_across, recorded_across, entered_by_hand, raising_in_inference,
     raising_graph_in_autocast, handled, device_across, raising_graph_in_device, handled_in_device,
-    default_device,
+    default_device, default_device_left, default_device_across, sdpa_across, raising_in_sdpa, handled_in_sdpa,
 ]  # fmt: skip
 PLAIN: list[Callable[..., Any]] = [
     inference_and_grad_across, two_inferences_across, kept, detecting, no_default_dtype, current_device,
@@ -418,8 +509,16 @@ def outcome(fn: Callable[..., Any], around: Callable[[], Any]) -> Any:
             torch.is_anomaly_enabled(),
             torch._C._len_torch_function_stack(),
             torch.get_default_dtype(),
+            torch.get_default_device(),
+            torch.get_float32_matmul_precision(),
+            torch.are_deterministic_algorithms_enabled(),
+            *kernels(),
         )
         torch.autograd.set_detect_anomaly(False)
+        torch.set_float32_matmul_precision("highest")
+        torch.backends.cuda.enable_flash_sdp(True)
+        torch.use_deterministic_algorithms(False)
+    torch.set_default_device(None)
     return result, seen
 
 
@@ -430,6 +529,8 @@ def test_as_eager(fn):
     captured = minidynamo.optimize("eager", nopython=one)(fn)
     with watching() as seen, minidynamo.config.patch(cache_size_limit=20):
         for around in AROUND * 2:
+            if fn is default_device_left and around in DEVICES:  # whose block then leaves the wrong mode
+                continue
             # a mode of torch functions is not followed, nor that autocast looks at the modes: nopython says so
             breaks = around is FunctionMode or around in DEVICES and "autocast" in fn.__name__
             fn_ = minidynamo.optimize("eager")(fn) if one and breaks else captured

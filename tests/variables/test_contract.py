@@ -119,6 +119,10 @@ SAMPLES = [
         "dict of a class of the user's", "D(a=1)", "v['a'], len(v), v.get('b', 3), list(v), v.k, 'b' in v", "V.update(b=2)",
         "class D(dict):\n    k = 5\n    def __getitem__(self, key):\n        return super().__getitem__(key) * 2",
     ),
+    Sample(
+        "member of a C++ enumeration", "SDPBackend.MATH", "v is SDPBackend.MATH, v == SDPBackend.FLASH_ATTENTION, v.name",
+        other("SDPBackend.FLASH_ATTENTION"), "from torch.nn.attention import SDPBackend",
+    ),
     Sample("enum member", "M.A", "v is M.A, v.value", other("M.B"), "import enum\nM = enum.Enum('M', 'A B')"),
     Sample(
         "deque", "deque([1, 2], 3)", "v[0], len(v), v.maxlen", "V.append(5)", "from collections import deque",

@@ -134,8 +134,8 @@ SETTERS: dict[Callable[..., Any], tuple[tuple[type, ...], Callable[..., tuple[Ke
     torch.set_float32_matmul_precision: ((str,), lambda precision: (PRECISION,)),
     torch.use_deterministic_algorithms: ((bool,), lambda mode: (DETERMINISTIC,)),
 }
-# What decides about kernels when they run: a compiled graph would not set it.
-AS_IT_IS = (torch.set_float32_matmul_precision, torch.use_deterministic_algorithms)
+# What decides about operators when they run: a compiled graph does not set it.
+AS_IT_IS = (torch.set_float32_matmul_precision, torch.use_deterministic_algorithms, torch.set_default_dtype)
 PRECISIONS = ("highest", "high", "medium")
 DEFAULT_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 # Those whose result tells what was before.
@@ -209,7 +209,7 @@ def _set_default_device(tx: Tracing, device: VariableTracker) -> VariableTracker
     known = None if given is None else ask(tx, torch.device, (given,))
     if known is not None and not is_one_device(known):
         tx.unsupported(CONTEXT_STATE, name="device", what=f"is {known}, whichever is the current one")
-    if default_devices() != (SET_DEVICE.get() or ""):
+    if default_devices() != (SET_DEVICE.get() or "") or tx.trace.for_compiler:
         tx.unsupported(GLOBAL_STATE_CALL, name="torch.set_default_device")
     tx.call_state(torch.set_default_device, (None if known is None else str(known),), SET_DEVICE)
     return NONE

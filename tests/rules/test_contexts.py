@@ -538,6 +538,26 @@ def test_as_eager(fn):
     assert fn in PLAIN or seen.graphs >= 3
 
 
+@pytest.mark.parametrize(
+    "fn",
+    [
+        *(sdpa, sdpa_decorator, sdpa_across, handled_in_sdpa, raising_in_sdpa, autocast_on_a_device),
+        *(default_device, default_device_left, default_device_across, switches, left_switched, default_dtype),
+    ],
+    ids=lambda fn: fn.__name__,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_as_eager_where_a_compiler_makes_the_graph(fn):
+    captured = minidynamo.optimize("aot_eager")(fn)
+    for around in (
+        contextlib.nullcontext,
+        torch.no_grad,
+        *(DEVICES[:1] if fn is not default_device_left else ()),
+    ):
+        for _ in range(2):
+            assert outcome(captured, around) == outcome(fn, around)
+
+
 def test_a_block_is_part_of_the_graph(trace):
     def f(x):
         with torch.inference_mode():

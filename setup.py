@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parent
 os.chdir(ROOT)
 
 WARNINGS = ["-Wall", "-Wextra", *([] if os.environ.get("MINIDYNAMO_WERROR") == "0" else ["-Werror"])]
-HIDDEN = ["-fvisibility=hidden"]
+HIDDEN = ["-fvisibility=hidden", "-fno-plt"]
 SANITIZE = os.environ.get("MINIDYNAMO_SANITIZE") == "1"
 SANITIZER_COMPILE = ["-O1", "-g", "-fno-omit-frame-pointer", "-UNDEBUG"]
 SANITIZER_BOTH = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]

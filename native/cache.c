@@ -8,6 +8,7 @@
 /* ---- state of a code object ---- */
 
 static Py_ssize_t extra_index = -1;
+static bool extra_is_plain; /* md_extra_read serves */
 static MdCodeState *all_states; /* linked by all_next, all_prev, for reset_all */
 
 /* CPython frees a code object: its entries serve nothing any more. */
@@ -35,20 +36,11 @@ static void state_free(void *extra)
     md_exc_put(exc);
 }
 
-int md_cache_init(void)
-{
-    if (extra_index < 0) {
-        extra_index = md_extra_request(state_free);
-    }
-    if (extra_index < 0) {
-        PyErr_SetString(PyExc_ImportError, "minidynamo: no slot for extra data on code objects is left");
-        return -1;
-    }
-    return 0;
-}
-
 MdCodeState *md_state(PyCodeObject *code)
 {
+    if (MD_LIKELY(extra_is_plain)) {
+        return md_extra_read(code, extra_index);
+    }
     void *extra = NULL;
     /* fails for what is no code object only */
     (void)md_extra_get((PyObject *)code, extra_index, &extra);
@@ -80,6 +72,28 @@ MdCodeState *md_state_need(PyCodeObject *code)
     }
     all_states = state;
     return state;
+}
+
+/* Does md_extra_read read what has been set? -1 with an exception. */
+static int prove_extra_read(void)
+{
+    PyCodeObject *code = PyCode_NewEmpty("minidynamo", "probe", 1);
+    MdCodeState *state = code != NULL ? md_state_need(code) : NULL;
+    extra_is_plain = state != NULL && md_extra_read(code, extra_index) == state;
+    Py_XDECREF((PyObject *)code);
+    return state != NULL ? 0 : -1;
+}
+
+int md_cache_init(void)
+{
+    if (extra_index < 0) {
+        extra_index = md_extra_request(state_free);
+    }
+    if (extra_index < 0) {
+        PyErr_SetString(PyExc_ImportError, "minidynamo: no slot for extra data on code objects is left");
+        return -1;
+    }
+    return prove_extra_read();
 }
 
 PyCodeObject *md_state_code(MdCodeState *state)

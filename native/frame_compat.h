@@ -63,6 +63,26 @@ typedef struct _PyInterpreterFrame MdFrame;
 #define md_extra_set _PyCode_SetExtra
 #endif
 
+/* What md_extra_get reads, without its calls: every version has kept it so (Objects/codeobject.c), and md_cache_init proves
+ * it before it is relied on. */
+typedef struct {
+    Py_ssize_t size;
+    void *slots[1];
+} MdCodeExtra;
+
+static inline void *md_extra_read(const PyCodeObject *code, Py_ssize_t index)
+{
+    const MdCodeExtra *extra = code->co_extra;
+    return extra != NULL && index < extra->size ? extra->slots[index] : NULL;
+}
+
+/* The state of the running thread, which holds the GIL. */
+#if MD_PY312_UP
+#define md_thread_state PyThreadState_Get
+#else
+#define md_thread_state _PyThreadState_GET
+#endif
+
 /* ---- weak references ---- */
 
 /* What an exact weakref.ref points to (new reference), NULL without an exception once that is dead. */

@@ -179,7 +179,7 @@ static PyObject *call_python(MdOptimized *self, PyFunctionObject *func, PyObject
     if (md_stack_check(t) < 0) {
         return NULL;
     }
-    PyThreadState *ts = PyThreadState_Get();
+    PyThreadState *ts = md_thread_state();
     PyCodeObject *code = (PyCodeObject *)func->func_code;
     if (MD_UNLIKELY(t->busy != 0 || (code->co_flags & generators) != 0 || md_tracing(ts) || md_code_monitored(code))) {
         MD_COUNT(calls_plain);

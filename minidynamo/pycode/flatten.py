@@ -6,22 +6,45 @@ pushed.
 
 from __future__ import annotations
 
+import opcode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
 from typing import Any
 
+import bytecode as bc
+from bytecode.instr import InstrLocation
+
 from ..exc import InternalError
 from . import expr as x
-from .assembler import LABEL, Item, Label, Region
 from .canon import CANON
-from .tables import Position
 from .versions import CURRENT
+
+_OPERATORS = {symbol: number for number, (_, symbol) in enumerate(opcode._nb_ops)}  # type: ignore[attr-defined]
+_COMPARISONS = {symbol: number for number, symbol in enumerate(opcode.cmp_op)}
+
+# How the `bytecode` package wants arguments that are not plain numbers or names.
+_WRAP: dict[str, Callable[[Any], Any]] = {
+    "BINARY_OP": lambda symbol: bc.BinaryOp(_OPERATORS[symbol]),
+    "COMPARE_OP": lambda symbol: bc.Compare(_COMPARISONS[symbol]),
+    "CALL_INTRINSIC_1": lambda name: bc.Intrinsic1Op[name],
+    "CALL_INTRINSIC_2": lambda name: bc.Intrinsic2Op[name],
+}
 
 # Instructions whose operand stays below the result; as an `Op` that operand is dropped.
 _KEEPS_OPERAND = frozenset({"IMPORT_FROM", "GET_LEN", "MATCH_MAPPING", "MATCH_SEQUENCE", "CHECK_EXC_MATCH"})
 _FUNCTION_PARTS = (("defaults", 1), ("kwdefaults", 2), ("annotations", 4), ("closure", 8), ("annotate", 16))
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A stretch whose exceptions go to `handler` with `depth` values left below."""
+
+    handler: bc.Label
+    depth: int
+    lasti: bool
 
 
 class Flattener:
@@ -42,15 +65,19 @@ class Flattener:
         self.assigned = set(code.co_varnames[:arguments])
         self.deleted: set[str] = set()
         self.depth = 0
-        self.items: list[Item] = []
-        self.location = Position(code.co_firstlineno)
+        self.items: list[tuple[bc.Instr | bc.Label, Region | None]] = []
+        self.location = InstrLocation(code.co_firstlineno, None, None, None)
         self.region: Region | None = None
         self.reachable = True
 
     # emission
     def raw(self, name: str, arg: Any = None) -> None:
-        """One instruction in the spelling of this CPython."""
-        self.items.append((name, arg, self.region, self.location))
+        """One instruction in the spelling of the `bytecode` package."""
+        wrap = _WRAP.get(name)
+        if wrap is not None:
+            arg = wrap(arg)
+        args = () if arg is None and name != "LOAD_CONST" else (arg,)
+        self.items.append((bc.Instr(name, *args, location=self.location), self.region))
 
     def emit(self, opname: str, arg: Any = None) -> None:
         """One canonical instruction."""
@@ -58,10 +85,10 @@ class Flattener:
         if emitter is None:
             raise InternalError(f"{opname} cannot be emitted on this CPython")
         for name, value in emitter(arg):
-            self.items.append((name, value, self.region, self.location))
+            self.raw(name, value)
 
-    def label(self, label: Label) -> None:
-        self.items.append((LABEL, label, self.region, self.location))
+    def label(self, label: bc.Label) -> None:
+        self.items.append((label, self.region))
 
     def local(self, name: str) -> str:
         """`name`, checked to be a variable that is no cell."""
@@ -69,10 +96,12 @@ class Flattener:
             raise InternalError(f"{name} lives in a cell: use Deref, Cell or STORE_DEREF")
         return name
 
-    def cell(self, name: str) -> str:
-        """`name`, checked to be a cell or free variable."""
-        if name in self.cell_names or name in self.free_names:
-            return name
+    def cell(self, name: str) -> bc.CellVar | bc.FreeVar:
+        """`name` as the `bytecode` package's cell or free variable."""
+        if name in self.cell_names:
+            return bc.CellVar(name)
+        if name in self.free_names:
+            return bc.FreeVar(name)
         raise InternalError(f"{name} is no cell or free variable of this code")
 
     def null_and(self, fn: x.Expr) -> None:

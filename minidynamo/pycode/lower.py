@@ -1,6 +1,6 @@
 """Statement values -> a code object.
 
-`flatten` walks the values once, and the `assembler` makes the code object.
+`flatten` walks the values once, and the `bytecode` package assembles the result.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import inspect
 from types import CodeType
 
-from .. import config
+import bytecode as bc
+from bytecode.instr import InstrLocation
+
 from ..exc import InternalError
 from . import expr as x
-from .assembler import Item, build
-from .flatten import Flattener
+from .flatten import Flattener, Region
 from .resume import is_resume_code
 from .statements import run
-from .tables import Position
 from .verify import verify
 
 CO_HAS_DOCSTRING = getattr(inspect, "CO_HAS_DOCSTRING", 0)  # from 3.14 on: the first constant is one
@@ -27,18 +27,19 @@ KEPT_FLAGS = (
     | inspect.CO_NESTED
     | CO_HAS_DOCSTRING
 )
+_Item = bc.Instr | bc.Label | bc.TryBegin | bc.TryEnd
 
 
-def flatten(code: CodeType, body: x.Body) -> list[Item]:
+def flatten(code: CodeType, body: x.Body) -> bc.Bytecode:
     """The instructions of `body` as the body of a code object with the variables of `code`.
 
     Raises InternalError for a body that can fall off its end and for values that do not fit `code`.
     """
     f = Flattener(code)
-    here, f.location = f.location, Position()
+    here, f.location = f.location, InstrLocation(None, None, None, None)
     if not is_resume_code(code):  # whose cells are passed to it
         for name in code.co_cellvars:
-            f.emit("MAKE_CELL", name)
+            f.emit("MAKE_CELL", bc.CellVar(name))
     if code.co_freevars:
         f.emit("COPY_FREE_VARS", len(code.co_freevars))
     f.location = here
@@ -46,28 +47,47 @@ def flatten(code: CodeType, body: x.Body) -> list[Item]:
     run(f, body)
     if f.reachable:
         raise InternalError(f"output code of {code.co_qualname} can fall off its end")
-    return f.items
+    return bc.Bytecode(_with_regions(f.items))
+
+
+def _with_regions(
+    items: list[tuple[bc.Instr | bc.Label, Region | None]],
+) -> list[_Item]:
+    """Put TryBegin and TryEnd around the runs of instructions of one region (they do not nest)."""
+    out: list[_Item] = []
+    current: Region | None = None
+    begin: bc.TryBegin | None = None
+    for item, region in items:
+        if region is not current and isinstance(item, bc.Instr):
+            if begin is not None:
+                out.append(bc.TryEnd(begin))
+                begin = None
+            if region is not None:
+                begin = bc.TryBegin(region.handler, region.lasti, region.depth)
+                out.append(begin)
+            current = region
+        out.append(item)
+    if begin is not None:
+        out.append(bc.TryEnd(begin))
+    return out
 
 
 def assemble(code: CodeType, body: x.Body, *, name: str | None = None) -> CodeType:
     """A code object that runs `body` with the signature, variables, name and place in the source of `code`.
 
     Arguments, locals and free variables keep their slots; a Local that `code` does not have becomes a further
-    local. Cell variables are made into cells first. `name` replaces co_name. Under `config.verify` the result is verified;
-    raises InternalError.
+    local. Cell variables are made into cells first. `name` replaces co_name. The result is verified; raises
+    InternalError.
     """
+    made = flatten(code, body)
+    made.name, made.qualname, made.filename = name or code.co_name, code.co_qualname, code.co_filename
+    made.first_lineno = code.co_firstlineno
+    made.argcount, made.posonlyargcount = code.co_argcount, code.co_posonlyargcount
+    made.kwonlyargcount = code.co_kwonlyargcount
+    made.argnames = list(code.co_varnames)
+    made.cellvars, made.freevars = list(code.co_cellvars), list(code.co_freevars)
     first = code.co_consts[0] if code.co_consts else None
-    items = flatten(code, body)
-    made = build(
-        code,
-        items,
-        name=name or code.co_name,
-        flags=code.co_flags & KEPT_FLAGS,
-        first_const=first if isinstance(first, str) else None,  # a string there is the docstring
-        check=verify if config.verify else None,
-    )
-    if config.verify:
-        from .read_back import read_back  # what only a check needs is not imported otherwise
-
-        read_back(made, items)
-    return made
+    made.docstring = first if isinstance(first, str) else None
+    made.flags = bc.CompilerFlags(code.co_flags & KEPT_FLAGS)
+    assembled = made.to_code(stacksize=1 << 16, compute_exception_stack_depths=False)
+    return assembled.replace(co_stacksize=verify(assembled))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import bytecode as bc
+from bytecode.instr import InstrLocation
+
 from ..exc import InternalError
 from . import expr as x
-from .assembler import Label, Region
 from .canon import TERMINATORS
-from .flatten import Flattener, operands, spell
+from .flatten import Flattener, Region, operands, spell
 from .tables import Position
 from .versions import CURRENT
 
@@ -72,7 +74,7 @@ def _return(f: Flattener, s: x.Return) -> None:
 def _branch(f: Flattener, s: x.Branch) -> None:
     if not s.opname.startswith("POP_JUMP_IF_") or len(s.operands) != 1:
         raise InternalError(f"{s.opname} with {len(s.operands)} operands is no branch")
-    taken, behind = Label(), Label()
+    taken, behind = bc.Label(), bc.Label()
     f.values(s.operands)
     f.emit(s.opname, taken)
 
@@ -90,7 +92,7 @@ def _branch(f: Flattener, s: x.Branch) -> None:
 
 
 def _iter_branch(f: Flattener, s: x.IterBranch) -> None:
-    end, behind = Label(), Label()
+    end, behind = bc.Label(), bc.Label()
     f.value(s.iterator)
     f.emit("COPY", 1)
     f.emit("STORE_FAST", f.local(s.iter_name))
@@ -116,7 +118,7 @@ def _iter_branch(f: Flattener, s: x.IterBranch) -> None:
 
 
 def _rescue(f: Flattener, s: x.Rescue) -> None:
-    handler, other, behind = Label(), Label(), Label()
+    handler, other, behind = bc.Label(), bc.Label(), bc.Label()
 
     def body() -> None:
         with f.covered(Region(handler, f.depth, False)):
@@ -140,7 +142,7 @@ def _rescue(f: Flattener, s: x.Rescue) -> None:
 
 
 def _catch(f: Flattener, s: x.Catch) -> None:
-    handler, behind = Label(), Label()
+    handler, behind = bc.Label(), bc.Label()
 
     def body() -> None:
         with f.covered(Region(handler, f.depth, False)):
@@ -160,7 +162,7 @@ def _catch(f: Flattener, s: x.Catch) -> None:
 
 
 def _handling(f: Flattener, s: x.Handling) -> None:
-    cleanup, behind = Label(), Label()
+    cleanup, behind = bc.Label(), bc.Label()
     f.value(s.exception)
     f.emit("PUSH_EXC_INFO")
     f.depth += 2
@@ -182,7 +184,7 @@ def _at(f: Flattener, s: x.At) -> None:
     position = Position(s.position) if isinstance(s.position, int) else s.position
     if position.col is None or position.end_col is None or position.end_line is None:
         position = Position(position.line)
-    f.location = position
+    f.location = InstrLocation(position.line, position.end_line, position.col, position.end_col)
 
 
 _STATEMENTS: dict[type, Callable[[Flattener, Any], None]] = {

@@ -13,25 +13,25 @@ from ..exc import InternalError
 from .tables import parse_exception_table
 from .versions import CURRENT
 
-STRIDES = [2] * 256
+_STRIDES = [2] * 256
 _NAMES = [""] * 256
 _CACHES = opcode._inline_cache_entries  # type: ignore[attr-defined]
 for _name, _number in opcode.opmap.items():
     if _number < 256:
         _NAMES[_number] = _name
-        STRIDES[_number] = 2 + 2 * (_CACHES.get(_name, 0) if isinstance(_CACHES, dict) else _CACHES[_number])
-JUMPS = frozenset(opcode.hasjrel) | frozenset(opcode.hasjabs) | frozenset(getattr(opcode, "hasjump", ()))
-_BACKWARD = frozenset(number for number in JUMPS if number < 256 and "BACKWARD" in _NAMES[number])
-ENDS = frozenset(
+        _STRIDES[_number] = 2 + 2 * (_CACHES.get(_name, 0) if isinstance(_CACHES, dict) else _CACHES[_number])
+_JUMPS = frozenset(opcode.hasjrel) | frozenset(opcode.hasjabs) | frozenset(getattr(opcode, "hasjump", ()))
+_BACKWARD = frozenset(number for number in _JUMPS if number < 256 and "BACKWARD" in _NAMES[number])
+_ENDS = frozenset(
     number
     for number, name in enumerate(_NAMES)
     if name in ("RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS", "JUMP_FORWARD", "JUMP_BACKWARD")
     or name in ("JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT")
 )
-HAS_ARGUMENT = [number >= opcode.HAVE_ARGUMENT for number in range(256)]
+_HAS_ARGUMENT = [number >= opcode.HAVE_ARGUMENT for number in range(256)]
 for _number in getattr(opcode, "hasarg", ()):
     if _number < 256:
-        HAS_ARGUMENT[_number] = True
+        _HAS_ARGUMENT[_number] = True
 _EXTENDED_ARG = opcode.EXTENDED_ARG
 
 
@@ -45,7 +45,7 @@ def decode(code: bytes) -> Iterator[tuple[int, int, int, int, int]]:
         while number == _EXTENDED_ARG:
             offset += 2
             number, arg = code[offset], arg << 8 | code[offset + 1]
-        end = offset + STRIDES[number]
+        end = offset + _STRIDES[number]
         yield begin, offset, number, arg, end
         offset = end
 
@@ -53,7 +53,7 @@ def decode(code: bytes) -> Iterator[tuple[int, int, int, int, int]]:
 def jump_target(number: int, arg: int, end: int) -> int | None:
     """Where an instruction jumps to, in bytes; None if it does not jump. `end` is the offset of the next
     instruction."""
-    if number not in JUMPS:
+    if number not in _JUMPS:
         return None
     return end - 2 * arg if number in _BACKWARD else end + 2 * arg
 
@@ -100,7 +100,7 @@ def _flow(code: CodeType) -> tuple[dict[int, int], int]:
                 break
             depths[begin] = depth
             _, number, arg, end = row
-            oparg = arg if HAS_ARGUMENT[number] else None
+            oparg = arg if _HAS_ARGUMENT[number] else None
             name = _NAMES[number]
             target = jump_target(number, arg, end)
             if target is not None:
@@ -112,7 +112,7 @@ def _flow(code: CodeType) -> tuple[dict[int, int], int]:
             effect = CURRENT.fall_effects.get(name)
             depth += dis.stack_effect(number, oparg, jump=False) if effect is None else effect
             deepest = max(deepest, depth)
-            if number in ENDS:
+            if number in _ENDS:
                 if depth < 0:
                     raise _fail(code, begin, "the stack's depth is negative")
                 break

@@ -43,7 +43,7 @@ class Operands:
 
 
 Rule = Callable[[int, Operands], Steps]
-# Canonical argument -> instructions for the assembler, as (name, argument).
+# Canonical argument -> instructions for the `bytecode` package, as (name, argument).
 Emitter = Callable[[Any], Steps]
 PREFIX: Steps = (("prefix", None),)  # compared by identity
 NOTHING: Steps = ()
@@ -69,8 +69,6 @@ class Version:
     not_resumable  opnames at which the stack is not what it seems
     to_bool        the instruction that makes a bool, where jumps and `not` want one
     wants_bool     opnames that want one
-    compare_arg    number of a comparison -> argument of COMPARE_OP
-    flagged_attributes  bit 0 of LOAD_ATTR's argument asks for a method
     """
 
     rules: Mapping[str, Rule]
@@ -87,8 +85,6 @@ class Version:
     not_resumable: frozenset[str]
     to_bool: str | None
     wants_bool: frozenset[str]
-    compare_arg: Callable[[int], int]
-    flagged_attributes: bool
 
 
 # rule makers
@@ -156,15 +152,6 @@ def compare_op(shift: int) -> Rule:
     """COMPARE_OP keeps the operator above `shift` flag bits."""
     table = opcode.cmp_op
     return lambda arg, operands: (("COMPARE_OP", table[arg >> shift]),)
-
-
-# What specialized comparisons read in the low bits, by number of the comparison: less 2, greater 4, equal 8, unordered 1.
-_COMPARISON_MASKS = (2, 2 | 8, 8, 1 | 2 | 4, 4, 4 | 8)
-
-
-def masked_comparison(shift: int) -> Callable[[int], int]:
-    """The number of a comparison above `shift` bits, the mask of its outcomes in the lowest ones."""
-    return lambda number: number << shift | _COMPARISON_MASKS[number]
 
 
 _MAKE_FUNCTION_FLAGS = (8, 4, 2, 1)  # popped in this order
@@ -273,7 +260,7 @@ COMMON: dict[str, Rule] = {
 }
 
 
-# Emission. Arguments are symbols, names and numbers; the assembler makes numbers of them.
+# Emission. Arguments are symbols, names and numbers; `lower` wraps them as the `bytecode` package wants them.
 def emit_plain(name: str) -> Emitter:
     """One instruction without argument."""
     made = ((name, None),)

@@ -129,6 +129,4 @@ VERSION = Version(
     not_resumable=frozenset(),
     to_bool=None,
     wants_bool=frozenset(),
-    compare_arg=lambda number: number,
-    flagged_attributes=False,
 )

@@ -20,7 +20,6 @@ from .base import (
     emit_same,
     emit_steps,
     forward,
-    masked_comparison,
     named,
     plain,
     slot,
@@ -132,6 +131,4 @@ VERSION = replace(
     jump_effects={"FOR_ITER": 1, "SEND": 0},
     fall_effects={"FOR_ITER": 1, "SEND": 0, "RETURN_GENERATOR": 1},
     not_resumable=frozenset({"END_FOR"}),
-    compare_arg=masked_comparison(4),
-    flagged_attributes=True,
 )

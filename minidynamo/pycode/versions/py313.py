@@ -22,7 +22,6 @@ from .base import (
     emit_same,
     emit_steps,
     global_null_last,
-    masked_comparison,
     nothing,
     plain,
     without,
@@ -138,5 +137,4 @@ VERSION = replace(
     load_cell="LOAD_FAST",
     to_bool="TO_BOOL",
     wants_bool=WANTS_BOOL,
-    compare_arg=masked_comparison(5),
 )

@@ -17,8 +17,8 @@ clang_format := $(VENV)/bin/clang-format
 c_files = $(wildcard native/*.c native/*.h)
 cpp_files = $(wildcard native/*.cpp native/*.hpp native/*/*.cpp native/*/*.h)
 
-.PHONY: help venv build openreg demo test test-quick test-py312 test-py313 test-py314 test-native test-asan wheel-check \
-	nightly lint format bench bench-baseline bench-counters bench-quick performance docs clean
+.PHONY: help venv build openreg demo test test-quick test-py312 test-py313 test-py314 test-native test-asan test-asan-openreg \
+	wheel-check nightly lint format bench bench-baseline bench-counters bench-quick performance docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / { printf "  make %-34s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,10 +61,13 @@ test-native: ## the torch-free tests on every Python that can be had
 test-asan: $(deps) ## the native tests under address and undefined-behaviour sanitizers
 	@scripts/test-asan $(ARGS)
 
+test-asan-openreg: $(deps) ## the accelerator's tests under the same sanitizers (minutes)
+	@scripts/test-asan openreg $(ARGS)
+
 wheel-check: $(deps) ## sdist and wheels, installed into a clean environment that runs the demo
 	@scripts/check-wheel $(DEMO)
 
-nightly: build test-native test-asan wheel-check ## everything, with the tests that take minutes
+nightly: build test-native test-asan test-asan-openreg wheel-check ## everything, with the tests that take minutes
 	$(pytest) $(ARGS)
 
 lint: $(deps) ## ruff, mypy, clang-format

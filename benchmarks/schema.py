@@ -115,7 +115,7 @@ def faults(value: Any, form: Any = DOCUMENT, place: str = "document") -> Iterato
                 yield f"{place}.{key} is missing"
         yield from (f"{place}.{key} is not known" for key in value if key not in form)
     elif isinstance(form, Each):
-        if not isinstance(value, form.kind):
+        if not isinstance(value, (list, tuple) if form.kind is list else form.kind):
             yield f"{place} is {name_of(type(value))} instead of {name_of(form.kind)}"
             return
         items = value.items() if isinstance(value, dict) else enumerate(value)

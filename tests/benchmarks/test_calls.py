@@ -5,13 +5,11 @@ A bound that is exceeded: something new is asked for every instruction, value, g
 
 from __future__ import annotations
 
-import pytest
-
-import minidynamo
-from benchmarks import workloads
-from benchmarks.measures.counting import calls_per_compile
-from benchmarks.measures.subject import Subject
-from benchmarks.sampling import QUICK
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 # Calls on CPython 3.11, with 3 % above what was counted.
 MOST = {
@@ -22,11 +20,27 @@ MOST = {
     "GPT": 150_800,
     "python heavy model code": 14_650,
 }
+COUNT = """
+import json, sys
+from benchmarks import workloads
+from benchmarks.measures.counting import calls_per_compile
+from benchmarks.measures.subject import Subject
+from benchmarks.sampling import QUICK
+workloads.load()
+print(json.dumps({name: calls_per_compile(Subject(workloads.TABLE[name], QUICK, 1, False)) for name in sys.argv[1:]}))
+"""
 
 
-@pytest.mark.parametrize("name", MOST)
-def test_calls_of_a_cold_compilation(name):
-    workloads.load()
-    with minidynamo.config.patch(verify=False, guards="native"):
-        calls = calls_per_compile(Subject(workloads.TABLE[name], QUICK, 1, False))
-    assert calls <= MOST[name]
+def test_calls_of_cold_compilations():
+    """In a process of its own: other tests register a device, and check what is emitted."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MINIDYNAMO_")}
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT, *MOST],
+        cwd=Path(__file__).resolve().parents[2],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    calls = json.loads(done.stdout.splitlines()[-1])
+    assert {name: count for name, count in calls.items() if count > MOST[name]} == {}

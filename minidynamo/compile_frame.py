@@ -28,8 +28,6 @@ from .pycode.lift import lift, unlift
 from .pycode.lower import assemble
 from .pycode.resume import is_resume_code
 from .reasons import Why, unsupported_error
-from .recording.reader import Unreadable
-from .recording.repro import failed_backend_script, write_beside
 from .sources import FrameValues, Source
 from .translate.capture import Break, Capture, Return
 from .translate.direct import Recipe
@@ -127,6 +125,9 @@ def with_repro(
     capture: Capture, inp: FrameInput, opts: Options
 ) -> tuple[Callable[..., Any] | None, tuple[Guard, ...]]:
     """`call_backend`; when it fails, a script of the graph as the backend got it is left behind, and the error names it."""
+    from .recording.reader import Unreadable
+    from .recording.repro import failed_backend_script, write_beside
+
     graph = capture.graph
     if graph is None:
         return None, ()
@@ -367,8 +368,10 @@ def record(
 
 
 def input_text(given: GraphInput) -> tuple[str, str, str]:
-    """(name, where it comes from, Python text that makes a tensor with the same metadata)."""
+    """(name, where it comes from, Python text that makes a tensor with the same metadata, or a generator)."""
     example = given.example
+    if isinstance(example, torch.Generator):
+        return given.name, given.source.describe(), f"torch.Generator({str(example.device)!r})"
     made = f"torch.empty_strided({tuple(example.shape)}, {tuple(example.stride())}, dtype={example.dtype}"
     made += f", device={str(example.device)!r}, requires_grad={example.requires_grad})"
     return given.name, given.source.describe(), made

@@ -34,7 +34,6 @@ from .debug.frames import code_of, compiled_frames
 from .markers import leave_out
 from .optimized_module import OptimizedModule
 from .reasons import SKIP_GENERATOR, SKIP_LIBRARY, unsupported_error, why
-from .recording import session
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -35,6 +35,9 @@ def debug(gm: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Calla
     """Print the graph to standard output and run it as it is."""
     from rich.console import Console
 
-    shapes = ", ".join(f"{tuple(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in example_inputs)
+    shapes = ", ".join(
+        f"{tuple(t.shape)} {str(t.dtype).removeprefix('torch.')}" if isinstance(t, torch.Tensor) else repr(t)
+        for t in example_inputs
+    )
     Console().print(graph_table(gm, f"graph of {type(gm).__name__}({shapes})"))
     return gm.forward

@@ -40,11 +40,12 @@ class Position(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class GraphInput:
     """One placeholder: where its tensor comes from and the tensor that was seen. convert: what makes the tensor that the graph is
-    given of the one that is there, with its further arguments (none: nothing)."""
+    given of the one that is there, with its further arguments (none: nothing). A graph that is run as it is may be given random
+    generators, too."""
 
     name: str
     source: Source
-    example: torch.Tensor
+    example: Any  # torch.Tensor or torch.Generator
     convert: tuple[Any, ...] = ()
 
 
@@ -71,7 +72,7 @@ class CapturedGraph:
         return any_may_be_input(self.written)
 
     @property
-    def example_inputs(self) -> list[torch.Tensor]:
+    def example_inputs(self) -> list[Any]:
         return [i.example for i in self.inputs]
 
 
@@ -97,7 +98,7 @@ class OutputGraph(torch.fx.Tracer):
     def add_input(
         self,
         source: Source,
-        example: torch.Tensor,
+        example: torch.Tensor | torch.Generator,
         convert: tuple[Any, ...] = (),
     ) -> torch.fx.Proxy:
         """A placeholder named after its source: `x`, `globals_w`. The names are the same in every process. Placeholders come before
@@ -143,7 +144,9 @@ class OutputGraph(torch.fx.Tracer):
 
     def draws_on_the_cpu(self) -> bool:
         """Its random numbers, if any, come from the CPU's default generator alone, whose state can be put back."""
-        values: list[Any] = [torch.get_default_device(), *(i.example.device for i in self.inputs.values())]
+        values: list[Any] = [torch.get_default_device()]
+        for given in self.inputs.values():
+            values += (given.example, given.example.device)
         for node in self.graph.nodes if self.draws_random else ():
             torch.fx.node.map_aggregate((node.args, node.kwargs), values.append)
             values.append(str(node.kwargs.get("device", "cpu")))

@@ -26,7 +26,9 @@ class Graph(torch.nn.Module):
 
 
 def like(made):
-    """Values for a tensor of that metadata."""
+    """Values for a tensor of that metadata; a generator as it is."""
+    if isinstance(made, torch.Generator):
+        return made
     if made.dtype == torch.bool:
         return made.fill_(True)
     with torch.no_grad():

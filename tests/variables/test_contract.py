@@ -78,6 +78,7 @@ SAMPLES = [
     ),
     Sample("module", "types.ModuleType('m', 'a')", "v.__doc__", "setattr(V, '__doc__', 'b')", "import types"),
     Sample("Tensor", "T(3)", "v + x.sum(), v.shape, v.dtype", other("T(4).double()")),
+    Sample("Generator", "torch.Generator()", "v is None", other("None")),
     Sample("Parameter", "torch.nn.Parameter(T(3))", "v + 1, v.requires_grad", "V.requires_grad_(False)"),
     Sample(
         "partial", "partial(g, b=2)", "v(x), v.keywords['b']", "V.keywords.update(b=4)",

@@ -146,7 +146,7 @@ def test_a_simulated_slowdown_of_a_twentieth_is_found():
     assert len(found) >= 36
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # times: whatever else runs on the machine is part of them
 @pytest.mark.timeout(600)
 def test_ten_runs_of_one_thing_raise_no_alarm(planted):
     base = planted(layers, FULL)
@@ -154,7 +154,7 @@ def test_ten_runs_of_one_thing_raise_no_alarm(planted):
         assert alarms(base, planted(layers, FULL)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # times: whatever else runs on the machine is part of them
 @pytest.mark.timeout(600)
 def test_a_slowdown_of_the_warm_path_is_found(planted, tmp_path, capsys):
     """A twentieth of the calls makes the work twice. Where the machine's own noise is larger than that, as the run says, three

@@ -42,7 +42,9 @@ CLI = {
 def start(repeats: int, share: Share) -> dict[str, float]:
     """CPU seconds of fresh processes, the least of `repeats` (of one where the share of the time is short), taken in turn."""
     best: dict[str, float] = {}
-    finished(["-c", START["first compile"]])  # writes what Python keeps of compiled modules, as the first run of any program does
+    finished(
+        ["-c", START["first compile"]]
+    )  # writes what Python keeps of compiled modules, as the first run of any program does
     for _ in range(repeats):
         begin = share.clock()
         for name, source in START.items():

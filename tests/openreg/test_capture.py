@@ -162,6 +162,23 @@ def test_a_generator_as_closure():
     check(fn, again, again)
 
 
+@pytest.mark.parametrize("place", [D, "openreg:1"])
+def test_a_generator_is_an_input_of_the_graph(place):
+    """Under a backend that runs graphs as they are; what is drawn from it is what plain Python draws."""
+
+    def fn(x, g):
+        y = x[0, :3].to(place) + torch.randn(3, device=place, generator=g)
+        return y + torch.empty_like(y).normal_(generator=g)
+
+    captured = minidynamo.optimize("eager", nopython=True)(fn)
+    for seed in (1, 2):
+        ours, theirs = (torch.Generator(place).manual_seed(seed) for _ in range(2))
+        for _ in range(2):
+            assert torch.equal(captured(x0(), ours).cpu(), fn(x0(), theirs).cpu())
+        assert torch.equal(ours.get_state(), theirs.get_state())
+    assert len(minidynamo.cache_entries(fn)) == 1
+
+
 def test_a_stream_from_outside():
     stream = torch.Stream(device=D)
 

@@ -157,16 +157,16 @@ static PyObject *look_up_and_run(const Call *c)
 static __attribute__((noinline)) void hide_frame(PyCodeObject *code)
 {
     PyObject *error = md_exc_take();
-    PyTracebackObject *traceback = error == NULL ? NULL : (PyTracebackObject *)PyException_GetTraceback(error);
-    if (traceback != NULL) {
-        PyCodeObject *outermost = PyFrame_GetCode(traceback->tb_frame);
+    PyObject *traceback = error == NULL ? NULL : PyException_GetTraceback(error);
+    if (traceback != NULL && PyTraceBack_Check(traceback)) { /* else None: one that was taken away */
+        PyTracebackObject *first = (PyTracebackObject *)traceback;
+        PyCodeObject *outermost = PyFrame_GetCode(first->tb_frame);
         if (outermost == code) {
-            PyObject *rest = traceback->tb_next == NULL ? Py_None : (PyObject *)traceback->tb_next;
-            PyException_SetTraceback(error, rest);
+            PyException_SetTraceback(error, first->tb_next == NULL ? Py_None : (PyObject *)first->tb_next);
         }
         Py_DECREF(outermost);
-        Py_DECREF(traceback);
     }
+    Py_XDECREF(traceback);
     md_exc_put(error);
 }
 

@@ -52,6 +52,7 @@ def test_elements_in_one_place_are_not_written(write, backend):
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_one_tensor_twice_among_those_that_are_written(backend):
+    """A graph that runs as it is does what plain Python does; compilers take the two for different tensors."""
     source = "def f(a, b):\n    torch._foreach_add_([a, b], 1)\n    return a * 2, b.clone()"
     seen = check(source, "f(T(2), T(2))", "(lambda t: f(t, t))(T(2))", "f(T(2), T(2))", backend=backend)
-    assert "MD227" in seen.reasons and seen.graphs >= 2
+    assert ("MD227" in seen.reasons) == (backend != "eager") and seen.graphs >= 2

@@ -56,8 +56,8 @@ def static_attr(obj: object, name: str) -> Any:
     """The value of attribute `name`, found as `object.__getattribute__`/`type.__getattribute__` find it,
     unbound.
 
-    Slots and the getset attributes of C types are read (but not those of types with `__torch_function__`,
-    whose getters dispatch to it). Any other descriptor (function, property, classmethod, user descriptor) is
+    Slots and the getset attributes of C types are read (of types with `__torch_function__`, whose getters may dispatch to it,
+    `__dict__` only). Any other descriptor (function, property, classmethod, user descriptor) is
     returned as it is and never run. `__getattr__` and overridden `__getattribute__` are not consulted.
 
     Raises AttributeError when nothing is found.
@@ -85,7 +85,7 @@ def static_attr(obj: object, name: str) -> Any:
 
 
 def _read_slot(descriptor: Any, obj: object, cls: type, name: str) -> Any:
-    if type(descriptor) is types.GetSetDescriptorType:
+    if type(descriptor) is types.GetSetDescriptorType and name != "__dict__":
         if type_lookup(cls, "__torch_function__") is not None:
             raise AttributeError("a getter that dispatches to __torch_function__ is no static attribute")
     return object.__getattribute__(obj, name)  # a data descriptor of the type, so this runs its C getter

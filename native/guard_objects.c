@@ -93,7 +93,7 @@ static PyObject *or_absent(PyObject *value)
 static PyObject *read_slot(PyObject *descriptor, PyObject *obj)
 {
     PyTypeObject *type = Py_TYPE(obj);
-    if (Py_IS_TYPE(descriptor, &PyGetSetDescr_Type)) {
+    if (Py_IS_TYPE(descriptor, &PyGetSetDescr_Type) && PyDescr_NAME(descriptor) != dict_string) {
         PyObject *hook = _PyType_Lookup(type, torch_function_string);
         if (hook != NULL && hook != Py_None) {
             return NULL; /* a getter that dispatches to __torch_function__ is no static attribute */
@@ -165,8 +165,8 @@ MdFound md_find_attr(PyObject *obj, PyObject *name)
         return found_member(found, obj);
     }
     if (found != NULL && Py_IS_TYPE(found, &PyGetSetDescr_Type)) {
-        PyObject *hook = name == dict_string ? _PyType_Lookup(Py_TYPE(obj), torch_function_string) : Py_None;
-        return hook == NULL && !PyType_Check(obj) ? found_own_dict(obj) : (MdFound){.where = MD_FOUND_OTHERWISE};
+        bool own = name == dict_string && !PyType_Check(obj);
+        return own ? found_own_dict(obj) : (MdFound){.where = MD_FOUND_OTHERWISE};
     }
     if (PyType_Check(obj)) {
         bool data = found != NULL && Py_TYPE(found)->tp_descr_set != NULL;

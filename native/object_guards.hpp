@@ -67,7 +67,7 @@ bool is_slot(PyObject* descriptor) {
 
 PyObject* read_slot(PyObject* descriptor, PyObject* obj) {
   PyTypeObject* type = Py_TYPE(obj);
-  if (Py_IS_TYPE(descriptor, &PyGetSetDescr_Type)) {
+  if (Py_IS_TYPE(descriptor, &PyGetSetDescr_Type) && PyDescr_NAME(descriptor) != dict_string) {
     PyObject* hook = _PyType_Lookup(type, torch_function_string);
     if (hook != nullptr && hook != Py_None) {
       PyErr_SetString(PyExc_AttributeError, "a getter that dispatches to __torch_function__ is no static attribute");

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from ..pycode import expr as E
-from .base import Emitting, Tracing, VariableTracker
+from .base import Tracing, VariableTracker
+from .functions import BoundMethodVariable
 
 # Method -> (number of arguments, what it does with the manager).
 METHODS: dict[str, tuple[int, Callable[[Any, Tracing], VariableTracker]]] = {
@@ -19,21 +19,13 @@ METHODS: dict[str, tuple[int, Callable[[Any, Tracing], VariableTracker]]] = {
 }
 
 
-class ManagerMethodVariable(VariableTracker):
-    """A bound method of a manager, which has `enter`, `leave` and `again`. Rebuilt by looking it up again."""
+class ManagerMethodVariable(BoundMethodVariable):
+    """A bound method of a manager, which has `enter`, `leave` and `again`."""
 
-    __slots__ = ("owner", "name")
-
-    def __init__(self, owner: VariableTracker, name: str) -> None:
-        super().__init__(None, VariableTracker.propagate(owner))
-        self.owner = owner
-        self.name = name
+    __slots__ = ()
 
     def python_type(self) -> type:
         return type(torch.no_grad().__enter__)
-
-    def children(self) -> tuple[VariableTracker, ...]:
-        return (self.owner,)
 
     def call_function(
         self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
@@ -45,6 +37,3 @@ class ManagerMethodVariable(VariableTracker):
 
     def slot_truth(self, tx: Tracing) -> bool:
         return True
-
-    def reconstruct(self, emit: Emitting) -> E.Expr:
-        return E.Attr(emit.value(self.owner), self.name)

@@ -225,19 +225,11 @@ class SubclassVariable(TensorSubclass):
     store: Callable[..., Any] = UserObjectVariable.store
     keep: Callable[..., Any] = UserObjectVariable.keep
     remove: Callable[..., Any] = UserObjectVariable.remove
-
-    def guard_lacks(self, tx: Tracing, name: str) -> None:
-        """The own dictionary has no `name`."""
-        tx.install(make_guard(self.source, GuardBuilder.OWN_ATTRIBUTE, name))
-
-    def type_source(self, tx: Tracing) -> Source:
-        return TypeSource(self.source)
-
-    def guard_presence(self, tx: Tracing, name: str) -> None:
-        tx.install(make_guard(self.source, GuardBuilder.HASATTR, name))
-
-    def class_variable(self, tx: Tracing) -> VariableTracker:
-        return tx.wrap(self.cls, TypeSource(self.source))
+    dict_source: Callable[..., Any] = UserObjectVariable.dict_source
+    guard_lacks: Callable[..., Any] = UserObjectVariable.guard_lacks
+    type_source: Callable[..., Any] = UserObjectVariable.type_source
+    guard_presence: Callable[..., Any] = UserObjectVariable.guard_presence
+    class_variable: Callable[..., Any] = UserObjectVariable.class_variable
 
     def forget(self) -> None:
         self.stored.clear()

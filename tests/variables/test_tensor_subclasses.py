@@ -320,3 +320,27 @@ def test_left_to_plain_python(name):
     body = LEFT[name] + "\ndef f(t, x):\n    y = x + 1\n    return y, t * 2"
     seen = check(program(body), "f(one(C, 3), T(3))", "f(one(C, 3), T(3))")
     assert "MD236" in seen.reasons
+
+
+RAGGED = """
+class Ragged:
+    scale = 2
+    def __init__(self, v):
+        self.v = v
+    def sin(self):
+        return torch.sin(self)
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return Ragged(func(args[0].v) * args[0].scale) if func is torch.sin else NotImplemented
+"""
+
+
+@pytest.mark.parametrize(
+    "body", ["r.sin().v", "r.v * r.scale", "r.v * len(vars(r))", "r.v * ('scale' in r.__dict__)"]
+)
+def test_the_dictionary_of_an_object_with_torch_function(body):
+    """It is read and guarded as any other object's: what is put in front of the class's attributes is seen."""
+    source = f"{RAGGED}\ndef f(r):\n    return {body}\nR = Ragged(T(3))\n"
+    shadow = "(lambda: (setattr(R, 'scale', 5), f(R))[1])()"
+    seen = check(source, "f(R)", "f(R)", "f(Ragged(T(3)))", shadow, "f(Ragged(T(3)))")
+    assert seen.reasons == [] and len(seen.compiled) <= 2

@@ -14,7 +14,7 @@ from minidynamo.graph.meta import RULES as META_RULES
 from minidynamo.guards.rows import KINDS
 from minidynamo.pycode.canon import CANON
 from minidynamo.reasons import REASONS
-from minidynamo.rules import builtins, control, torch_functions
+from minidynamo.rules import builtins, control, torch_exceptions
 from minidynamo.rules.trace_rules import LIBRARIES
 from minidynamo.translate.handlers.table import HANDLERS, NOT_CAPTURED
 from minidynamo.translate.root import PLAIN_OPS
@@ -119,8 +119,8 @@ TABLES: dict[str, TableOf] = {
         "torch functions and tensor methods that never go into a graph as they are",
         ("name", "kind", "why"),
         lambda: _sorted(
-            _exceptions("function", "torch", torch_functions.FUNCTION_EXCEPTIONS)
-            + _exceptions("method", "Tensor", torch_functions.METHOD_EXCEPTIONS)
+            _exceptions("function", "torch", torch_exceptions.FUNCTION_EXCEPTIONS)
+            + _exceptions("method", "Tensor", torch_exceptions.METHOD_EXCEPTIONS)
         ),
     ),
     "metadata": TableOf(

@@ -25,6 +25,7 @@ from ..variables.exceptions import SIMPLE_INIT, ExceptionVariable
 from ..variables.functions import BuiltinVariable, FunctionVariable
 from ..variables.keys import Key
 from ..variables.module_objects import NewModuleVariable
+from ..variables.new_objects import NewObjectVariable
 from ..variables.own_access import NewOwnAccessVariable, has_own_access
 from ..variables.partials import PLACEHOLDER, PartialVariable
 from ..variables.sequences import NONE, TupleVariable
@@ -33,7 +34,6 @@ from ..variables.super import SuperVariable, may_be_super
 from ..variables.user_objects import (
     HEAP_TYPE,
     USUAL,
-    NewObjectVariable,
     UserMethodVariable,
     UserObject,
     has_plain_attributes,

@@ -12,8 +12,8 @@ from ..variables import protocol
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import BINARY, COMPARE, UNARY, ConstantVariable
 from ..variables.dict_objects import DictObject
-from ..variables.user_objects import FORWARD
-from ..variables.user_objects import UNARY as UNARY_NAMES
+from ..variables.special_names import FORWARD
+from ..variables.special_names import UNARY as UNARY_NAMES
 
 METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 NONE = ConstantVariable(None)

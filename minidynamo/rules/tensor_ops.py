@@ -30,7 +30,7 @@ from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVari
 from ..variables.structseq import StructSequenceVariable
 from ..variables.tensor import READ_DATA, TensorVariable
 from ..variables.tensor_subclasses import TensorSubclass
-from . import in_place_views, overrides, torch_functions
+from . import in_place_views, overrides, torch_exceptions, torch_functions
 from .torch_functions import Argument, TorchKind
 from .torch_state import guard_read
 
@@ -50,12 +50,12 @@ OPERATORS: dict[Any, TorchKind] = {
 
 
 REASONS: dict[str, Reason] = {
-    torch_functions.NEEDS_DATA: TENSOR_DATA,
-    torch_functions.OBJECT_STATE: TENSOR_STATE,
-    torch_functions.MEMORY: TENSOR_DATA,
-    torch_functions.NOT_TENSORS: UNSUPPORTED_CALL,
-    torch_functions.INPUT_OUTPUT: UNSUPPORTED_CALL,
-    torch_functions.DISALLOWED: DISABLED_CALL,
+    torch_exceptions.NEEDS_DATA: TENSOR_DATA,
+    torch_exceptions.OBJECT_STATE: TENSOR_STATE,
+    torch_exceptions.MEMORY: TENSOR_DATA,
+    torch_exceptions.NOT_TENSORS: UNSUPPORTED_CALL,
+    torch_exceptions.INPUT_OUTPUT: UNSUPPORTED_CALL,
+    torch_exceptions.DISALLOWED: DISABLED_CALL,
 }
 
 

@@ -17,10 +17,10 @@ from .dict_kinds import OrderedDictVariable
 from .dicts import DictVariable, items_from
 from .functions import BuiltinVariable
 from .keys import Key
+from .new_objects import NewObjectVariable
 from .registry import wraps_if
 from .user_objects import (
     C_METHODS,
-    NewObjectVariable,
     UserMethodVariable,
     UserObject,
     UserObjectVariable,

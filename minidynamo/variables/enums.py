@@ -13,7 +13,8 @@ from .base import Tracing, VariableTracker
 from .constant import ConstantVariable
 from .opaque import wrap_opaque
 from .registry import wraps_if
-from .user_objects import COMPARE, FORWARD, UNARY, UserObjectVariable
+from .special_names import COMPARE, FORWARD, UNARY
+from .user_objects import UserObjectVariable
 
 _LIBRARY = {name: vars(enum.Enum)[name] for name in ("name", "value")}
 

@@ -15,9 +15,10 @@ from .base import Emitting, Tracing, VariableTracker
 from .classes import ClassVariable
 from .constant import ConstantVariable
 from .functions import BoundMethodVariable, BuiltinVariable
+from .new_objects import NewObjectVariable
 from .raising import ObservedException
 from .sequences import NONE, ListVariable, TupleVariable
-from .user_objects import HEAP_TYPE, NewObjectVariable, has_plain_attributes
+from .user_objects import HEAP_TYPE, has_plain_attributes
 
 __all__ = ["ExceptionVariable", "ObservedException", "TracebackVariable", "follows", "make_exception"]
 

@@ -16,8 +16,9 @@ from .constant import ConstantVariable
 from .dicts import DictVariable, Key
 from .functions import UserFunctionVariable
 from .lazy import LazyVariable
+from .new_objects import NewObjectVariable
 from .tensor import TensorVariable
-from .user_objects import MISSING, NewObjectVariable, UserMethodVariable, UserObject, no_attribute
+from .user_objects import MISSING, UserMethodVariable, UserObject, no_attribute
 
 TABLES = ("_parameters", "_buffers", "_modules")  # in the order in which they are asked
 HOOKS = (  # dictionaries of hooks that a call asks

@@ -11,11 +11,11 @@ from ..sources import AttrSource, Source, TypeSource
 from ..static_access import instance_dict, type_lookup
 from .base import Tracing, VariableTracker
 from .constant import ConstantVariable
+from .new_objects import NewObjectVariable
 from .raising import ObservedException
 from .registry import wraps_if
 from .user_objects import (
     SLOT,
-    NewObjectVariable,
     UserMethodVariable,
     UserObject,
     UserObjectVariable,

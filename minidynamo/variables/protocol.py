@@ -16,8 +16,9 @@ from .functions import BoundMethodVariable, UserFunctionVariable
 from .numbers import NumberVariable
 from .opaque import NullVariable
 from .sequences import TupleVariable
+from .special_names import reflected
 from .tensor import TensorVariable
-from .user_objects import UserObject, reflected
+from .user_objects import UserObject
 
 SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 

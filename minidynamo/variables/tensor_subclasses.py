@@ -24,20 +24,16 @@ from .contexts import ContextVariable
 from .managers import ManagerMethodVariable
 from .registry import wraps_if
 from .sequences import NONE
+from .special_names import COMPARE, FORWARD, SWAPPED, UNARY, reflected
 from .tensor import TensorMethodVariable, TensorVariable, refused_detail
 from .user_objects import (
-    COMPARE,
-    FORWARD,
     HEAP_TYPE,
     MISSING,
     SHARED,
-    SWAPPED,
-    UNARY,
     UserObject,
     UserObjectVariable,
     has_plain_attributes,
     is_data_descriptor,
-    reflected,
 )
 
 _MRO = type.__dict__["__mro__"].__get__

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch.overrides import get_ignored_functions, get_overridable_functions
 
 import minidynamo
-from minidynamo.rules import torch_functions
+from minidynamo.rules import torch_exceptions, torch_functions
 from minidynamo.rules.torch_functions import (
     GRAPH_ATTRIBUTES,
     classify,
@@ -44,7 +44,7 @@ def test_every_overridable_function_is_known():
 
 
 def test_every_row_of_the_exceptions_names_something():
-    for names in torch_functions.FUNCTION_EXCEPTIONS.values():
+    for names in torch_exceptions.FUNCTION_EXCEPTIONS.values():
         for name in names.split():
             assert torch_functions._resolve(name) is not None, name
 
@@ -196,24 +196,24 @@ def test_results_that_are_the_first_argument():
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (torch.manual_seed, torch_functions.WRITES_STATE),
-        (torch.set_num_threads, torch_functions.WRITES_STATE),
-        (torch.set_default_dtype, torch_functions.WRITES_STATE),
-        (torch.use_deterministic_algorithms, torch_functions.WRITES_STATE),
-        (torch._C._set_grad_enabled, torch_functions.WRITES_STATE),
-        (torch.is_grad_enabled, torch_functions.READS_STATE),
-        (torch.get_default_dtype, torch_functions.READS_STATE),
-        (torch.are_deterministic_algorithms_enabled, torch_functions.READS_STATE),
-        (torch.no_grad, torch_functions.CONTEXT),
-        (torch.set_grad_enabled, torch_functions.CONTEXT),
-        (torch.save, torch_functions.INPUT_OUTPUT),
-        (torch.from_numpy, torch_functions.MEMORY),
-        (torch.equal, torch_functions.NEEDS_DATA),
-        (torch.Tensor.item, torch_functions.NEEDS_DATA),
-        (torch.Tensor.is_nonzero, torch_functions.NEEDS_DATA),
-        (torch.Tensor.backward, torch_functions.OBJECT_STATE),
-        (torch.Tensor.data.__get__, torch_functions.OBJECT_STATE),
-        (torch.Tensor.grad.__set__, torch_functions.OBJECT_STATE),
+        (torch.manual_seed, torch_exceptions.WRITES_STATE),
+        (torch.set_num_threads, torch_exceptions.WRITES_STATE),
+        (torch.set_default_dtype, torch_exceptions.WRITES_STATE),
+        (torch.use_deterministic_algorithms, torch_exceptions.WRITES_STATE),
+        (torch._C._set_grad_enabled, torch_exceptions.WRITES_STATE),
+        (torch.is_grad_enabled, torch_exceptions.READS_STATE),
+        (torch.get_default_dtype, torch_exceptions.READS_STATE),
+        (torch.are_deterministic_algorithms_enabled, torch_exceptions.READS_STATE),
+        (torch.no_grad, torch_exceptions.CONTEXT),
+        (torch.set_grad_enabled, torch_exceptions.CONTEXT),
+        (torch.save, torch_exceptions.INPUT_OUTPUT),
+        (torch.from_numpy, torch_exceptions.MEMORY),
+        (torch.equal, torch_exceptions.NEEDS_DATA),
+        (torch.Tensor.item, torch_exceptions.NEEDS_DATA),
+        (torch.Tensor.is_nonzero, torch_exceptions.NEEDS_DATA),
+        (torch.Tensor.backward, torch_exceptions.OBJECT_STATE),
+        (torch.Tensor.data.__get__, torch_exceptions.OBJECT_STATE),
+        (torch.Tensor.grad.__set__, torch_exceptions.OBJECT_STATE),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
@@ -296,7 +296,7 @@ def test_methods_are_told_by_name():
     assert tensor_method("shape") is None
     assert tensor_method("add").in_graph
     assert tensor_method("normal_").draws_random
-    assert tensor_method("tolist").reason == torch_functions.NEEDS_DATA
+    assert tensor_method("tolist").reason == torch_exceptions.NEEDS_DATA
     assert tensor_method("split").in_graph
 
 

@@ -5,7 +5,8 @@
 static uint64_t mixed(uint64_t seed, uint64_t value)
 {
     uint64_t x = (seed ^ value) * 0x9E3779B97F4A7C15u;
-    return x ^ (x >> 29);
+    x = (x ^ (x >> 29)) * 0xBF58476D1CE4E5B9u; /* two rounds: the low bits choose the place */
+    return x ^ (x >> 32);
 }
 
 static uint64_t feature(PyObject *value)
@@ -49,8 +50,9 @@ uint64_t md_hint_signature(const MdFlat *flat, PyFunctionObject *func)
     return signature;
 }
 
-/* The places where a signature may be. */
-#define MD_PLACES 4
+/* The places where a signature may be: a quarter of the table is in use at most, so that all of them are taken about once in
+ * ten thousand entries. */
+#define MD_PLACES 8
 
 static MdHint *place(const MdCodeState *state, uint64_t signature, unsigned number)
 {

@@ -152,9 +152,10 @@ class ClassVariable(BuiltinVariable):
         return super().getattr(tx, name)
 
     def of_metaclass(self, tx: Tracing, name: str, raw: Any) -> VariableTracker:
-        """A function or property of the user's metaclass, bound to the class; a plain value of it."""
+        """A function or property of the user's metaclass, bound to the class; a plain value of it. The guards look it up from the
+        class on, which may get an attribute of that name later."""
         assert self.source is not None
-        source = AttrSource(TypeSource(self.source), name)
+        source = AttrSource(self.source, name, raw=True)
         if type(raw) is types.FunctionType:
             return UserMethodVariable(tx.wrap(raw, source), self, name)
         if type(raw) is property and type(raw.fget) is types.FunctionType:

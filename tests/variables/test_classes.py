@@ -88,6 +88,24 @@ class A(metaclass=M):
 def f(x):
     return A.mm(x) + A.k + A().q + A.prop
 
+# what the metaclass has, and the class gets later:
+#   f(T(2))
+#   (setattr(M, "k", 4), f(T(2)))
+#   (setattr(A, "k", 8), f(T(2)))
+#   (setattr(A, "mm", lambda v: v + 100), f(T(2)))
+#   (setattr(M, "prop", 50), f(T(2)))
+#   (setattr(A, "prop", 60), f(T(2)))
+#   (delattr(A, "mm"), f(T(2)))
+class M(type):
+    k = 3
+    def mm(cls, v): return v * 2
+    @property
+    def prop(cls): return 8
+class A(metaclass=M):
+    q = 2
+def f(x):
+    return A.mm(x) + A.k + A.prop
+
 # dataclass:
 #   f(T(2), D(1))
 import dataclasses

@@ -308,7 +308,11 @@ def cold_one(document: Document) -> Found | None:
     value = get(one, "cold", "ms")
     if value is None:
         return None
-    return Found(value, get(one, "cold", "low"), get(one, "cold", "high"), "ms", note=stages_text(one))
+    theirs = get(one, "cold", "peer_ms")
+    note = stages_text(one)
+    if theirs:  # the goal was set where the peer took 30 ms
+        note = f"{value * 30 / theirs:.2f} ms on a machine where the peer takes 30 ms; {note}"
+    return Found(value, get(one, "cold", "low"), get(one, "cold", "high"), "ms", note=note)
 
 
 def cold_one_of_peers(document: Document) -> Found | None:
@@ -371,17 +375,13 @@ def growth(document: Document) -> Found | None:
     return Found(max(found)[0], note="; ".join(text for _, text in found) + " (calls and time)")
 
 
-def start(after: str, before: str) -> Callable[[Document], Found | None]:
+def start(step: str) -> Callable[[Document], Found | None]:
     def find(document: Document) -> Found | None:
         times = get(document, "process", "start") or {}
-        if after not in times or before not in times:
+        if step not in times:
             return None
-        return Found(
-            times[after] - times[before],
-            unit="s of CPU",
-            floor=None,
-            note=f"{after} {times[after]:.2f} s, {before} {times[before]:.2f} s",
-        )
+        note = f"importing torch {times['import torch']:.2f} s"
+        return Found(times[step], unit="s of CPU", floor=None, note=note)
 
     return find
 
@@ -448,9 +448,8 @@ GOALS = (
     Goal("a recompilation over the first compilation", 0.5, "at most 0.5", recompile),
     Goal("x + 1, whole call, over jax.jit(x + 1)", 1.0, "below 1", jit, "jit"),
     Goal("exponent of the growth of compile time", 1.05, "at most 1.05", growth),
-    Goal("import minidynamo over import torch", 0.1, "at most 0.1 s", start("import minidynamo", "import torch"), "start"),
-    Goal("first compile of a process over the import", 0.15, "at most 0.15 s more",
-         start("first compile", "import minidynamo"), "start"),
+    Goal("import minidynamo over import torch", 0.1, "at most 0.1 s", start("import minidynamo"), "start"),
+    Goal("first compile of a process over the import", 0.15, "at most 0.15 s more", start("first compile"), "start"),
     Goal("memory of an entry with one operator", 15.0, "at most 15 KiB", memory("KiB"), "memory"),
     Goal("collectable objects of such an entry", 80.0, "at most 80", memory("objects"), "memory"),
     Goal("objects left by 200 rounds of compile and reset", 0.0, "0", leaks, "leak"),

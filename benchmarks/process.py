@@ -23,15 +23,22 @@ from .sampling import Effort, paired
 from .workloads import Case
 
 ROOT = Path(__file__).resolve().parents[1]
-START = {
-    "python": "pass",
-    "import torch": "import torch",
-    "import minidynamo": "import torch, minidynamo; minidynamo.optimize",
-    "first compile": "import torch, minidynamo; minidynamo.optimize('eager')(lambda x: x + 1)(torch.ones(2))",
-    "import torch._dynamo": "import torch, torch._dynamo",
-    "torch.compile, first compile": "import torch; torch.compile(lambda x: x + 1, backend='eager')(torch.ones(2))",
-}
-CLOCK = "import time; {}; print(time.process_time())"
+# Programs, step by step: each step's time is taken in the process that has done those before it.
+CHAINS = (
+    {
+        "python": "pass",
+        "import torch": "import torch",
+        "import minidynamo": "import minidynamo; minidynamo.optimize",
+        "first compile": "minidynamo.optimize('eager')(lambda x: x + 1)(torch.ones(2))",
+    },
+    {
+        "python": "pass",
+        "import torch": "import torch",
+        "import torch._dynamo": "import torch._dynamo",
+        "torch.compile, first compile": "torch.compile(lambda x: x + 1, backend='eager')(torch.ones(2))",
+    },
+)
+CLOCK = "; print(time.process_time())"
 CLI = {
     "minidynamo --version": ("--version",),
     "minidynamo tables": ("tables",),
@@ -40,26 +47,42 @@ CLI = {
 
 
 def start(repeats: int, share: Share) -> dict[str, float]:
-    """CPU seconds of fresh processes, the least of `repeats` (of one where the share of the time is short), taken in turn."""
+    """CPU seconds that each step adds to a fresh process (those of the command line: the whole process), the least of `repeats` (of
+    one where the share of the time is short), taken in turn."""
     best: dict[str, float] = {}
-    finished(
-        ["-c", START["first compile"]]
-    )  # writes what Python keeps of compiled modules, as the first run of any program does
+
+    def note(name: str, seconds: float) -> None:
+        best[name] = min(best.get(name, seconds), seconds)
+
+    for chain in CHAINS:
+        _steps(chain)  # writes what Python keeps of compiled modules, as the first run of any program does
     for _ in range(repeats):
         begin = share.clock()
-        for name, source in START.items():
-            best[name] = min(best.get(name, 1e9), float(finished(["-c", CLOCK.format(source)]).split()[-1]))
+        for chain in CHAINS:
+            for name, seconds in _steps(chain).items():
+                note(name, seconds)
         for name, words in CLI.items():
             before = os.times()
             finished(["-m", "minidynamo", *words])
             after = os.times()
-            spent = (
-                after.children_user + after.children_system - before.children_user - before.children_system
+            note(
+                name,
+                after.children_user + after.children_system - before.children_user - before.children_system,
             )
-            best[name] = min(best.get(name, 1e9), spent)
         if not share.fits(share.clock() - begin):
             break
     return best
+
+
+def _steps(chain: dict[str, str]) -> dict[str, float]:
+    times = [
+        0.0,
+        *map(
+            float,
+            finished(["-c", "import time\n" + "\n".join(step + CLOCK for step in chain.values())]).split(),
+        ),
+    ]
+    return {name: after - before for name, before, after in zip(chain, times, times[1:], strict=False)}
 
 
 def finished(words: list[str]) -> str:

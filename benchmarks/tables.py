@@ -182,8 +182,8 @@ def process(document: Document) -> Iterator[Table]:
     if rows:
         yield Table("memory", "memory of a frame with one operator", ("what", *sides), rows)
     if "start" in found:
-        rows = [[name, f"{value:.2f}"] for name, value in found["start"].items()]
-        yield Table("start", "CPU seconds of a fresh process", ("process", "s"), rows)
+        rows = [[name, f"{value:.3f}"] for name, value in found["start"].items()]
+        yield Table("start", "CPU seconds that each step adds to a process", ("step", "s"), rows)
     if "neutrality" in found:
         rows = [
             [

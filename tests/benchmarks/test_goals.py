@@ -86,7 +86,7 @@ def document() -> dict:
         "neutrality": ratio(1.004) | {"floor": 0.01},
         "memory": {"minidynamo": memory | {"parts": {"torch/fx": 0.4}}},
         "leak": {"minidynamo": {"rounds": 200, "objects": 0, "bytes": 0}},
-        "start": {"import torch": 1.5, "import minidynamo": 1.55, "first compile": 1.8},
+        "start": {"import torch": 1.5, "import minidynamo": 0.05, "first compile": 0.25},
         "not_run": {"jit": "the package jax is not installed"},
     }
     assert list(faults(made)) == []

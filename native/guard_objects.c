@@ -122,6 +122,47 @@ static MdFound found_own_dict(PyObject *obj)
     return at;
 }
 
+/* What getters of functions and classes read. */
+static const struct {
+    const char *name;
+    PyTypeObject *of;
+    size_t offset;
+} getters[] = {
+    {"__name__", &PyFunction_Type, offsetof(PyFunctionObject, func_name)},
+    {"__qualname__", &PyFunction_Type, offsetof(PyFunctionObject, func_qualname)},
+    {"__defaults__", &PyFunction_Type, offsetof(PyFunctionObject, func_defaults)},
+    {"__code__", &PyFunction_Type, offsetof(PyFunctionObject, func_code)},
+    {"__name__", &PyType_Type, offsetof(PyHeapTypeObject, ht_name)},
+    {"__qualname__", &PyType_Type, offsetof(PyHeapTypeObject, ht_qualname)},
+};
+
+static MdFound found_getter(PyObject *descriptor, PyObject *obj)
+{
+    PyTypeObject *of = PyDescr_TYPE(descriptor);
+    bool is_class = PyType_Check(obj);
+    if (is_class ? of != &PyType_Type || (((PyTypeObject *)obj)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0
+                 : of != &PyFunction_Type || !PyFunction_Check(obj)) {
+        return (MdFound){.where = MD_FOUND_OTHERWISE};
+    }
+    if (is_class && !Py_IS_TYPE(obj, &PyType_Type) && _PyType_Lookup(Py_TYPE(obj), torch_function_string) != NULL) {
+        return (MdFound){.where = MD_FOUND_OTHERWISE}; /* see read_slot */
+    }
+    PyObject *name = PyDescr_NAME(descriptor);
+    if (is_class && PyUnicode_CompareWithASCIIString(name, "__module__") == 0) {
+        PyObject *dict = ((PyTypeObject *)obj)->tp_dict; /* whose changes give the class another version */
+        PyObject *value =
+            dict != NULL ? _PyDict_GetItem_KnownHash(dict, name, ((PyASCIIObject *)name)->hash) : NULL;
+        return (MdFound){.where = value != NULL ? MD_FOUND_ON_TYPE : MD_FOUND_OTHERWISE, .value = value};
+    }
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(getters); i++) {
+        PyObject **place = (PyObject **)((char *)obj + getters[i].offset);
+        if (getters[i].of == of && PyUnicode_CompareWithASCIIString(name, getters[i].name) == 0 && *place != NULL) {
+            return (MdFound){.where = MD_FOUND_PART, .value = *place, .place = place};
+        }
+    }
+    return (MdFound){.where = MD_FOUND_OTHERWISE};
+}
+
 /* In the instance, else on its class, where it is `on_class` (NULL: not there). */
 static MdFound found_in_instance(PyObject *obj, PyObject *name, PyObject *on_class)
 {
@@ -166,7 +207,7 @@ MdFound md_find_attr(PyObject *obj, PyObject *name)
     }
     if (found != NULL && Py_IS_TYPE(found, &PyGetSetDescr_Type)) {
         bool own = name == dict_string && !PyType_Check(obj);
-        return own ? found_own_dict(obj) : (MdFound){.where = MD_FOUND_OTHERWISE};
+        return own ? found_own_dict(obj) : found_getter(found, obj);
     }
     if (PyType_Check(obj)) {
         bool data = found != NULL && Py_TYPE(found)->tp_descr_set != NULL;
@@ -235,6 +276,34 @@ PyObject *md_own_dict(PyObject *obj, PyObject ***place)
         return NULL; /* a type gives a proxy of its dictionary */
     }
     return PyDict_CheckExact(dict) && md_dict_has_str_keys(dict) ? dict : NULL;
+}
+
+int md_has_own_pure(PyObject *obj, PyObject *name)
+{
+    PyObject *descriptor = _PyType_Lookup(Py_TYPE(obj), dict_string), **place, *dict, *value;
+    if (PyType_Check(obj) || descriptor == NULL || !is_slot(descriptor)) {
+        return MD_UNSURE;
+    }
+    switch (md_instance_dict(obj, &place, &dict)) {
+    case MD_DICT_REAL:
+        if (!PyDict_CheckExact(dict) || !md_dict_has_str_keys(dict)) {
+            return MD_UNSURE;
+        }
+        return _PyDict_GetItem_KnownHash(dict, name, ((PyASCIIObject *)name)->hash) != NULL;
+    case MD_DICT_INLINE: {
+        int there = md_inline_attr(obj, name, &value);
+        return there >= 0 ? there : MD_UNSURE;
+    }
+    default:
+        return MD_UNSURE;
+    }
+}
+
+int md_has_own(PyObject *obj, PyObject *name)
+{
+    PyObject *value = instance_item(obj, name);
+    Py_XDECREF(value);
+    return value != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
 int md_lacks_members_pure(PyObject *obj, const MdConst *names, Py_ssize_t count)

@@ -131,7 +131,8 @@ static MdSnapshotVerdict run_late(MdRun *run, MdSnapshot *s)
 {
     const MdGuards *self = run->self;
     Py_ssize_t count = s->late.count;
-    PyObject **registers = PyMem_Calloc((size_t)self->registers + 1, sizeof(PyObject *));
+    size_t room = s->late_registers ? (size_t)self->registers : 0;
+    PyObject **registers = PyMem_Calloc(room + 1, sizeof(PyObject *));
     int32_t *late = PyMem_New(int32_t, count);
     int outcome = registers != NULL && late != NULL ? 1 : -1;
     if (outcome < 0) {
@@ -150,7 +151,7 @@ static MdSnapshotVerdict run_late(MdRun *run, MdSnapshot *s)
             outcome = md_guard_step(&owned, &self->code[late[i]]);
         }
     }
-    for (Py_ssize_t i = 0; registers != NULL && i < self->registers; i++) {
+    for (size_t i = 0; registers != NULL && i < room; i++) {
         Py_XDECREF(registers[i]);
     }
     PyMem_Free(registers);

@@ -313,6 +313,17 @@ static inline int op_CHECK_NO_ATTR(MdRun *run, const MdInstr *ins)
     return negated(op_CHECK_ATTR(run, ins));
 }
 
+static inline int op_CHECK_OWN(MdRun *run, const MdInstr *ins)
+{
+    int answer = md_has_own_pure(input(run, ins), ins->object);
+    return answer != MD_UNSURE || run->pure ? answer : md_has_own(input(run, ins), ins->object);
+}
+
+static inline int op_CHECK_NO_OWN(MdRun *run, const MdInstr *ins)
+{
+    return negated(op_CHECK_OWN(run, ins));
+}
+
 static inline int op_CHECK_LACKS(MdRun *run, const MdInstr *ins)
 {
     int answer = md_lacks_members_pure(input(run, ins), ins->constants, ins->index);

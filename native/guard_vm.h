@@ -98,6 +98,7 @@ PyObject *md_static_attr(PyObject *obj, PyObject *name);
 /* Where a static attribute was found. */
 typedef enum {
     MD_FOUND_SLOT,     /* in the object, at `place` */
+    MD_FOUND_PART,     /* likewise, and it may be given another value */
     MD_FOUND_DICT,     /* it is the instance dictionary, to which `place` points */
     MD_FOUND_ON_TYPE,  /* obj is a type: on it or its bases, or on its metatype */
     MD_FOUND_ON_CLASS, /* on the class of obj; `dict`, if any, has no such key */
@@ -116,7 +117,10 @@ MdFound md_find_attr(PyObject *obj, PyObject *name);
 /* py_leaves.lacks_members and empty_members, by constants that are interned names. -1 with an exception. */
 int md_lacks_members(PyObject *obj, const MdConst *names, Py_ssize_t count);
 int md_empty_members(PyObject *obj, const MdConst *names, Py_ssize_t count);
+/* py_leaves.has_own, by an interned name. -1 with an exception. */
+int md_has_own(PyObject *obj, PyObject *name);
 /* The same without a call of a getter: 1, 0, or MD_UNSURE. */
+int md_has_own_pure(PyObject *obj, PyObject *name);
 int md_lacks_members_pure(PyObject *obj, const MdConst *names, Py_ssize_t count);
 int md_empty_members_pure(PyObject *obj, const MdConst *names, Py_ssize_t count);
 /* The own dictionary if it is a real one with str keys only, and the place that points to it; NULL: not known. */

@@ -41,6 +41,7 @@ struct MdSnapshot {
     VECTOR(int32_t) rest;       /* instructions that are run each time */
     VECTOR(int32_t) late;       /* likewise, when nothing is borrowed any more: they may run Python code */
     PyObject **registers;       /* borrowed values; the rest writes its own there */
+    bool late_registers;        /* late ones read or write registers */
     VECTOR(int32_t) borrowed;   /* registers that late ones read */
     VECTOR(MdKeyOf) keys;
     VECTOR(PyObject *) held;    /* constants that are compared by address, kept alive for that; owned */

@@ -168,6 +168,7 @@ static State attribute(Maker *m, int32_t reg, PyObject *name, PyObject **value)
         }
         (void)word(m, at.place);
         return ADDRESS;
+    case MD_FOUND_PART:
     case MD_FOUND_DICT:
         (void)word(m, at.place);
         return ADDRESS;
@@ -224,6 +225,14 @@ static bool is_lasting(const MdInstr *ins, PyObject *value)
            && (PyType_Check(value) || PyFunction_Check(value) || md_instance_dict(value, &slot, &dict) == MD_DICT_REAL);
 }
 
+/* The item of a tuple to which `place` points is the one that it was: another tuple may lie there. */
+static bool tuple_item(Maker *m, PyObject **place, Py_ssize_t index)
+{
+    PyObject *tuple = *place;
+    return word(m, place) >= 0 && word(m, &((PyVarObject *)tuple)->ob_size) >= 0
+           && word(m, &PyTuple_GET_ITEM(tuple, index)) >= 0;
+}
+
 /* What is known of the register of a load, whose value is in its register already. */
 static State classify_load(Maker *m, const MdInstr *ins, int32_t number)
 {
@@ -276,13 +285,22 @@ static State classify_load(Maker *m, const MdInstr *ins, int32_t number)
         (void)word(m, &((PyFunctionObject *)input)->func_code);
         state = ADDRESS;
         break;
-    case MD_OP_LOAD_CELL:
-        if (in == SAME) { /* a function keeps its cells */
-            PyObject *cell = PyTuple_GET_ITEM(((PyFunctionObject *)input)->func_closure, ins->index);
-            (void)word(m, &((PyCellObject *)cell)->ob_ref);
-            state = ADDRESS;
-        }
+    case MD_OP_LOAD_DEFAULT:
+        know_type(m, ins->in);
+        (void)tuple_item(m, &((PyFunctionObject *)input)->func_defaults, ins->index);
+        state = ADDRESS;
         break;
+    case MD_OP_LOAD_CELL: {
+        PyObject **closure = &((PyFunctionObject *)input)->func_closure;
+        PyObject *cell = PyTuple_GET_ITEM(*closure, ins->index);
+        if (in != SAME) { /* else the function keeps its cells */
+            know_type(m, ins->in);
+            (void)tuple_item(m, closure, ins->index);
+        }
+        (void)word(m, &((PyCellObject *)cell)->ob_ref);
+        state = ADDRESS;
+        break;
+    }
     default:
         break;
     }
@@ -309,6 +327,29 @@ static bool lacks_members(Maker *m, const MdInstr *ins)
             return false;
         }
     }
+    return true;
+}
+
+/* Whether an object's own dictionary has a name. */
+static bool has_own(Maker *m, const MdInstr *ins)
+{
+    PyObject *obj = value_of(m, ins->in), **place = NULL, *dict = NULL;
+    know_type(m, ins->in);
+    int there = md_has_own_pure(obj, ins->object); /* gives the type a version, too */
+    if (there == MD_UNSURE || !know_version(m, Py_TYPE(obj))) {
+        return false;
+    }
+    MdDictState state = md_instance_dict(obj, &place, &dict);
+    if (state == MD_DICT_REAL) {
+        (void)word(m, place);
+        PyObject *value =
+            there ? _PyDict_GetItem_KnownHash(dict, ins->object, ((PyASCIIObject *)ins->object)->hash) : NULL;
+        return depend(m, dict, ins->object, value) != ANY;
+    }
+    if (there || (Py_TYPE(obj)->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0) {
+        return false; /* attributes lie in the object */
+    }
+    (void)word(m, place); /* a dict is made at the first store */
     return true;
 }
 
@@ -372,12 +413,20 @@ static bool classify_check(Maker *m, const MdInstr *ins)
             (void)word(m, &((PyDictObject *)value)->ma_used);
             return true;
         }
+        if (m->states[ins->in] == ADDRESS && PyTuple_Check(value)) {
+            know_type(m, ins->in);
+            (void)word(m, &((PyVarObject *)value)->ob_size);
+            return true;
+        }
         return m->states[ins->in] == SAME && (PyTuple_Check(value) || PyUnicode_Check(value) || PyBytes_Check(value));
     case MD_OP_CHECK_ATTR:
     case MD_OP_CHECK_NO_ATTR: {
         State state = attribute(m, ins->in, ins->object, &found);
         return state != ANY;
     }
+    case MD_OP_CHECK_OWN:
+    case MD_OP_CHECK_NO_OWN:
+        return has_own(m, ins);
     case MD_OP_CHECK_LACKS:
         return lacks_members(m, ins);
     case MD_OP_CHECK_EMPTY:
@@ -425,6 +474,7 @@ static void borrow(Maker *m, Py_ssize_t reg)
 static void postpone(Maker *m, const MdInstr *ins, int32_t number)
 {
     m->failed |= !APPEND(m->snapshot->late, number);
+    m->snapshot->late_registers |= ins->op != MD_OP_CHECK_PY;
     if (ins->in >= 0) {
         borrow(m, ins->in);
     }
@@ -469,14 +519,14 @@ static void record(Maker *m, const MdInstr *ins, int32_t number)
     }
 }
 
-/* No program adds more words: four of each instruction, and of each name of those that have several. */
+/* No program adds more words: six of each instruction, and of each name of those that have several. */
 static size_t most_words(const MdGuards *self)
 {
     size_t words = 0;
     for (Py_ssize_t i = 0; i < self->count; i++) {
         const MdInstr *ins = &self->code[i];
         bool several = ins->op == MD_OP_CHECK_LACKS || ins->op == MD_OP_CHECK_EMPTY;
-        words += 4 + (several ? (size_t)ins->index * 6 : 0);
+        words += 6 + (several ? (size_t)ins->index * 6 : 0);
     }
     return words;
 }

@@ -98,6 +98,13 @@ def emptied():
 
 HUGE = 10**5000
 
+
+def marked():
+    """With an attribute of its own."""
+
+
+marked.mark = 1
+
 # instruction(s) after "r0 = argument 0", values that hold, values that do not
 MEANINGS = [
     ([("CHECK_TYPE_ID", 0, id(int))], [1, HUGE], [True, 1.0, "1", None, Liar()]),
@@ -120,6 +127,9 @@ MEANINGS = [
     ([("CHECK_ATTR", 0, "flag")], [OfMeta], [Thing, OfMeta()]),
     ([("CHECK_ATTR", 0, "a")], [], [Slotted()]),
     ([("CHECK_NO_ATTR", 0, "x")], [thing(), 1, Slotted()], [thing(x=1)]),
+    ([("CHECK_OWN", 0, "x")], [thing(x=1)], [thing(), Thing, 1, Slotted()]),
+    ([("CHECK_OWN", 0, "mark")], [marked], [closed(1), len]),
+    ([("CHECK_NO_OWN", 0, "method")], [Thing(), Thing, 1, Slotted(), closed(1)], [thing(method=1)]),
     ([("CHECK_LACKS", 0, ("x", "y"))], [thing(), thing(z=1)], [thing(x=1), thing(y=1, z=2), 1, Slotted()]),
     ([("CHECK_EMPTY", 0, ("x", "y"))], [thing(x=ordered(), y=ordered())],
      [thing(x=ordered()), thing(x=ordered(), y=ordered(1)), thing(x={}, y=ordered()), 1, Slotted()]),
@@ -140,6 +150,9 @@ MEANINGS = [
     ([("LOAD_ATTR", 0, "method"), ("CHECK_OBJ_ID", 1, id(Thing.method))], [Thing()], [thing(method=1), 1]),
     ([("LOAD_ATTR", 0, "flag"), ("CHECK_EQUAL", 1, (LITERAL, 5))], [OfMeta], [OfMeta()]),
     ([("LOAD_ATTR", 0, "own"), ("CHECK_EQUAL", 1, (LITERAL, 6))], [OfMeta, OfMeta()], [Thing]),
+    ([("LOAD_ATTR", 0, "__name__"), ("CHECK_EQUAL", 1, (LITERAL, "Thing"))], [Thing], [thing(), marked, OfMeta, int]),
+    ([("LOAD_ATTR", 0, "__module__"), ("CHECK_EQUAL", 1, (LITERAL, __name__))], [Thing, OfMeta, marked], [int]),
+    ([("LOAD_ATTR", 0, "__defaults__"), ("CHECK_LENGTH", 1, 1)], [fn], [closed(1), len]),
     ([("LOAD_MEMBER", 0, "__dict__"), ("CHECK_KEY", 1, (LITERAL, "x"))], [thing(x=1)], [thing()]),
     ([("LOAD_ITEM", 0, (LITERAL, 1)), ("CHECK_EQUAL", 1, (LITERAL, 7))],
      [[0, 7], (0, 7), {1: 7}], [[7], (7,), {}, [0, 8], {True: 8}, 5]),

@@ -74,6 +74,7 @@ class World:
         for part in self.root.parts.values():
             part.__dict__.update(weight=object(), hooks=collections.OrderedDict(), size=77777)
         self.root.__dict__["fn"] = closing(999)
+        self.root.__dict__["nested"] = closing(closing(555))
         self.slotted = Slotted()
         self.slotted.tag = 31337
         self.root.__dict__["slotted"] = self.slotted
@@ -142,6 +143,11 @@ class World:
         check("CHECK_TYPE_ID", "fn", id(types.FunctionType))
         load("content", "LOAD_CELL", "fn", 0)
         equal("content", 999)
+        load("nested", "LOAD_ATTR", "root", "nested")
+        load("inside", "LOAD_CELL", "nested", 0)
+        check("CHECK_CODE_ID", "inside", id(self.root.nested.__code__))
+        load("inside it", "LOAD_CELL", "inside", 0)
+        equal("inside it", 555)
         code.append(("LOAD_GLOBAL", "SCALE"))
         registers["SCALE"] = len(registers)
         equal("SCALE", 1234)
@@ -153,6 +159,16 @@ class World:
         equal("default", 1000)
         load("kwdefault", "LOAD_KWDEFAULT", "helper", "b")
         equal("kwdefault", 2000)
+        load("helper's name", "LOAD_ATTR", "helper", "__name__")
+        equal("helper's name", "helper")
+        load("defaults", "LOAD_ATTR", "helper", "__defaults__")
+        check("CHECK_LENGTH", "defaults", 1)
+        check("CHECK_NO_OWN", "helper", "mark")
+        check("CHECK_NO_OWN", "root", "mark")
+        check("CHECK_OWN", "root", "size")
+        for name, value in (("__name__", "Root"), ("__qualname__", "Root"), ("__module__", __name__)):
+            load(name, "LOAD_ATTR", "type", name)
+            equal(name, value)
         load("space", "LOAD_MEMBER", "helper", "__globals__")
         check("CHECK_OBJ_ID", "space", id(globals()))
         code.append(("LOAD_CLOSURE", 0))
@@ -188,6 +204,10 @@ def verdict(call):
         return call()
     except Exception:
         return False
+
+
+def inside(world):
+    return world.root.nested.__closure__[0].cell_contents
 
 
 # name -> (mutation, the verdict afterwards)
@@ -235,6 +255,19 @@ MUTATIONS = {
     "a global deleted": (lambda w: w.globals.pop("SCALE"), False),
     "a function's code": (lambda w: setattr(w.globals["helper"], "__code__", other_helper.__code__), False),
     "a function's defaults": (lambda w: setattr(w.globals["helper"], "__defaults__", (7,)), False),
+    "equal defaults": (lambda w: setattr(w.globals["helper"], "__defaults__", (int("1000"),)), True),
+    "one default more": (lambda w: setattr(w.globals["helper"], "__defaults__", (1000, 2)), False),
+    "a function's name": (lambda w: setattr(w.globals["helper"], "__name__", "other"), False),
+    "an attribute of a function": (lambda w: setattr(w.globals["helper"], "mark", 1), False),
+    "an attribute of the instance": (lambda w: setattr(w.root, "mark", 1), False),
+    "an attribute of its class": (lambda w: setattr(w.classes[1], "mark", 1), True),
+    "an attribute of the instance moved to its class": (
+        lambda w: (setattr(w.classes[1], "size", 5678), delattr(w.root, "size")),
+        False,
+    ),
+    "a class's name": (lambda w: setattr(w.classes[1], "__name__", "Other"), False),
+    "a class's qualified name": (lambda w: setattr(w.classes[1], "__qualname__", "Other"), False),
+    "a class's module": (lambda w: setattr(w.classes[1], "__module__", "elsewhere"), False),
     "no defaults": (lambda w: setattr(w.globals["helper"], "__defaults__", None), False),
     "keyword defaults": (lambda w: setattr(w.globals["helper"], "__kwdefaults__", {"b": 7}), False),
     "keyword defaults in place": (lambda w: w.globals["helper"].__kwdefaults__.update(b=7), False),
@@ -242,6 +275,12 @@ MUTATIONS = {
     "a cell": (lambda w: setattr(w.closure[0], "cell_contents", 1), False),
     "a cell emptied": (lambda w: delattr(w.closure[0], "cell_contents"), False),
     "a cell of a function": (lambda w: setattr(w.root.fn.__closure__[0], "cell_contents", 1), False),
+    "a cell of a function in a cell": (lambda w: setattr(inside(w).__closure__[0], "cell_contents", 1), False),
+    "a function in a cell": (lambda w: setattr(w.root.nested.__closure__[0], "cell_contents", closing(1)), False),
+    "an equal function in a cell": (
+        lambda w: setattr(w.root.nested.__closure__[0], "cell_contents", closing(555)),
+        True,
+    ),
     "another closure": (lambda w: setattr(w, "closure", closing(1).__closure__), False),
     "a closure that agrees": (lambda w: setattr(w, "closure", closing(4321).__closure__), True),
     "another module": (lambda w: setattr(w, "globals", {"SCALE": 1}), False),

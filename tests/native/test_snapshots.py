@@ -275,8 +275,14 @@ MUTATIONS = {
     "a cell": (lambda w: setattr(w.closure[0], "cell_contents", 1), False),
     "a cell emptied": (lambda w: delattr(w.closure[0], "cell_contents"), False),
     "a cell of a function": (lambda w: setattr(w.root.fn.__closure__[0], "cell_contents", 1), False),
-    "a cell of a function in a cell": (lambda w: setattr(inside(w).__closure__[0], "cell_contents", 1), False),
-    "a function in a cell": (lambda w: setattr(w.root.nested.__closure__[0], "cell_contents", closing(1)), False),
+    "a cell of a function in a cell": (
+        lambda w: setattr(inside(w).__closure__[0], "cell_contents", 1),
+        False,
+    ),
+    "a function in a cell": (
+        lambda w: setattr(w.root.nested.__closure__[0], "cell_contents", closing(1)),
+        False,
+    ),
     "an equal function in a cell": (
         lambda w: setattr(w.root.nested.__closure__[0], "cell_contents", closing(555)),
         True,

@@ -33,6 +33,7 @@ from .reasons import (
     BACKEND_FAILED,
     SKIP_ARGUMENT,
     SKIP_INTERNAL,
+    SKIP_LIBRARY,
     SKIP_LOOP,
     SKIP_NO_TENSORS,
     Why,
@@ -149,6 +150,8 @@ def convert(compiler_fn: Backend, one_graph: bool, frame: FrameInput, ctx: Optim
 
 def _skip(frame: FrameInput, skip: SkipFrame, one_graph: bool) -> Answer:
     where = skip.where or frame.where
+    if skip.reason.code == SKIP_LIBRARY.code and library_of(frame.code) == "minidynamo":
+        return SKIP_SUBTREE  # what emitted code calls: no part of the program
     if one_graph and skip.reason.is_own_error():
         return PLAIN_BELOW  # the caller is to get the program's own exception, not one about graphs
     if one_graph and skip.reason.code == SKIP_NO_TENSORS.code:  # what has no operator has no break either

@@ -31,6 +31,11 @@ def _false(tx: Tracing) -> VariableTracker:
     return ConstantVariable(False)
 
 
+def _none(tx: Tracing) -> VariableTracker:
+    """The same, where the answer would be the state of that capture."""
+    return ConstantVariable(None)
+
+
 RULES: dict[Any, Callable[..., VariableTracker]] = {
     graph_break: _broken,
     is_compiling: positional("is_compiling", 0, 0)(_true),
@@ -38,6 +43,7 @@ RULES: dict[Any, Callable[..., VariableTracker]] = {
     torch.compiler.is_dynamo_compiling: positional("is_dynamo_compiling", 0, 0)(_true),
     torch.compiler.is_exporting: positional("is_exporting", 0, 0)(_false),
     torch.jit.is_tracing: positional("is_tracing", 0, 0)(_false),
+    torch._C._get_tracing_state: positional("_get_tracing_state", 0, 0)(_none),
 }
 
 

@@ -1,4 +1,4 @@
-"""`torch.finfo`, `torch.iinfo`, `inspect.signature` and `slice`, of arguments that are known."""
+"""`torch.finfo`, `torch.iinfo`, `inspect.signature`, `slice` and `id`, of arguments that are known."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import types
 
 import torch
 
+from ..guards.builder import GuardBuilder, can_id_match
 from ..reasons import UNSUPPORTED_CALL
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable
 from ..variables.facts import LimitsVariable, SignatureVariable, parameter_names
 from ..variables.functions import InnerFunctionVariable, UserFunctionVariable
 from ..variables.sequences import SliceVariable
-from ..variables.user_objects import UserMethodVariable
+from ..variables.user_objects import UserMethodVariable, UserObjectVariable
 from .builtins import positional, rule
 
 NONE = ConstantVariable(None)
@@ -63,3 +64,16 @@ def _slice(tx: Tracing, *parts: VariableTracker) -> VariableTracker:
     """CPython: slice_new."""
     first, last, step = (NONE, parts[0], NONE) if len(parts) == 1 else (*parts, NONE)[:3]
     return SliceVariable((first, last, step))
+
+
+@rule(id)
+@positional("id", 1, 1)
+def _id(tx: Tracing, value: VariableTracker) -> VariableTracker:
+    """A constant for objects from outside, which are then guarded by identity: the entry dies with the object."""
+    known = value.known_object()
+    if isinstance(value, UserObjectVariable) and can_id_match(value.value):
+        known = (value.value,)
+        value.make_guards(tx, GuardBuilder.ID_MATCH)
+    if not known:
+        tx.unsupported(UNSUPPORTED_CALL, name=f"id of a {value.type_name()}")
+    return ConstantVariable(id(known[0]), guards=VariableTracker.propagate(value))

@@ -30,7 +30,7 @@ from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVari
 from ..variables.structseq import StructSequenceVariable
 from ..variables.tensor import READ_DATA, TensorVariable
 from ..variables.tensor_subclasses import TensorSubclass
-from . import in_place_views, overrides, torch_exceptions, torch_functions
+from . import in_place_views, out_arguments, overrides, torch_exceptions, torch_functions
 from .torch_functions import Argument, TorchKind
 from .torch_state import guard_read
 
@@ -105,15 +105,14 @@ def tensor_op(
     made = overrides.overridden(tx, name, target, args, kwargs)
     if made is not None:
         return made
-    if "out" in kwargs and kwargs["out"].python_type() is not type(None):
-        tx.unsupported(CALL_ARGUMENTS, name=name, detail="out=")
+    out = out_arguments.given(tx, name, target, kwargs)
     operands = (*args, *kwargs.values())
     try:
         proxies = (
             tuple(a.as_python_proxy() for a in args),
             {k: v.as_python_proxy() for k, v in kwargs.items()},
         )
-        metas = tuple(a.as_meta() for a in args), {k: v.as_meta() for k, v in kwargs.items()}
+        metas = tuple(a.as_meta() for a in args), {k: v.as_meta() for k, v in kwargs.items() if v is not out}
     except TypeError as error:
         tx.unsupported(CALL_ARGUMENTS, name=name, detail=str(error))
     in_place_views.refuse(tx, name, target, args)
@@ -146,7 +145,10 @@ def tensor_op(
     if given_back is not None and not written and not draws:
         return given_back
     itself = args[0] if args and kind.gives_self(*proxies) and isinstance(args[0], TensorVariable) else None
-    if itself is not None and result != itself.meta and not changes:
+    if out is not None:
+        out_arguments.check(tx, name, out, list(_tensors(operands)), result)
+        itself = out
+    elif itself is not None and result != itself.meta and not changes:
         tx.unsupported(METADATA_MUTATION, name=name)
     for tensor in written:
         origin = tensor.origin()

@@ -82,6 +82,14 @@ INLINED_FUNCTIONS = (  # reads of environment variables, and what `@torch.no_gra
     (os.path.join(_TORCH, "utils", "_contextlib.py"), "context_decorator.<locals>.decorate_context"),
     (os.path.join(_TORCH, "utils", "_device.py"), "device_decorator.<locals>.<lambda>"),
     (contextlib.__file__, "ContextDecorator.__call__.<locals>.inner"),
+    (os.path.join(_TORCH, "distributed", "__init__.py"), "is_available"),
+    *(
+        (os.path.join(_TORCH, "distributed", "distributed_c10d.py"), name)
+        for name in (
+            *("is_initialized", "_WorldMeta.WORLD", "_World.default_pg", "get_rank", "get_world_size"),
+            *("_rank_not_in_group", "_get_default_group", "_get_group_size"),
+        )
+    ),
 )
 NOT_INLINED = tuple(_LAYERS + name for name in ("lazy.py", "_functions.py"))
 

@@ -285,7 +285,9 @@ class Trace:
             if other.source and other.python_type() in alike and id(other) not in self.changed:
                 alike[other.python_type()][1].append(other.source)
         for own, others in alike.values():
-            self.guard_apart(own, others)
+            self.guard_apart(
+                list(dict.fromkeys(own)), others
+            )  # each store to one module's globals is a change
         dicts = [t.source for t in self._by_object.values() if t.python_type() is dict and t.source]
         changed_dicts = {t.source for t in self.changed.values() if t.python_type() is dict and t.source}
         written = {self.namespaces[names] for names, _ in self.globals_written}

@@ -242,6 +242,16 @@ s = ns["s"]; r = ns["r"]
 def f(x):
     return x + s() + r() + ns["k"]
 
+# globals of another module are assigned twice:
+#   f(T(1))
+#   f(T(1))
+#   ns["k"], ns["c"]
+ns = {"k": 1, "c": {}}
+exec("def s():\n    global k, c\n    k += 1\n    c[k] = k\n    k += 1\n    c = {**c}\n    return k", ns)
+s = ns["s"]
+def f(x):
+    return x + s() - s()
+
 # the globals of the module, by name and as a dict:
 #   f(T(1))
 #   f(T(1))

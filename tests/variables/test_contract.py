@@ -78,6 +78,12 @@ SAMPLES = [
     ),
     Sample("module", "types.ModuleType('m', 'a')", "v.__doc__", "setattr(V, '__doc__', 'b')", "import types"),
     Sample("Tensor", "T(3)", "v + x.sum(), v.shape, v.dtype", other("T(4).double()")),
+    Sample(
+        "ProcessGroup",
+        "torch.distributed.ProcessGroup(torch.distributed.HashStore(), 1, 4)",
+        "v.rank(), v.size()",
+        other("torch.distributed.ProcessGroup(torch.distributed.HashStore(), 0, 2)"),
+    ),
     Sample("Generator", "torch.Generator()", "v is None", other("None")),
     Sample("Parameter", "torch.nn.Parameter(T(3))", "v + 1, v.requires_grad", "V.requires_grad_(False)"),
     Sample(

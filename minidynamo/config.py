@@ -121,19 +121,20 @@ ALIASES = {
 
 
 class _Config(types.ModuleType):
-    """The module's own class: option names are checked on every read and write."""
+    """The module's own class: option names are checked on every write, and on reads of what is no option. The values are the module's
+    attributes: options are read for every operator of a graph."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._values[_canonical(name)]
+        return self.__dict__[_canonical(name)]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("_") or name in self.__dict__:
+        if name.startswith("_") or name in self.__dict__ and name not in OPTIONS:
             super().__setattr__(name, value)
             return
         name = _canonical(name)
-        self._values[name] = _checked(name, value)
+        super().__setattr__(name, _checked(name, value))
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *OPTIONS, *ALIASES})
@@ -143,12 +144,12 @@ class _Config(types.ModuleType):
         """Set options for a `with` block (or a decorated function). Raises AttributeError or TypeError as assignment does."""
         values = {_canonical(k): v for k, v in {**(changes or {}), **more}.items()}
         checked = {k: _checked(k, v) for k, v in values.items()}
-        before = {k: self._values[k] for k in checked}
-        self._values.update(checked)
+        before = {k: self.__dict__[k] for k in checked}
+        self.__dict__.update(checked)
         try:
             yield
         finally:
-            self._values.update(before)
+            self.__dict__.update(before)
 
 
 def _canonical(name: str) -> str:
@@ -192,5 +193,5 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
-_values: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}
+globals().update({name: option.default for name, option in OPTIONS.items()})
 sys.modules[__name__].__class__ = _Config

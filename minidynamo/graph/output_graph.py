@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -76,6 +77,30 @@ class CapturedGraph:
         return [i.example for i in self.inputs]
 
 
+SET_ARGUMENTS = getattr(torch.fx.Node, "_update_args_kwargs", None)  # torch 2.7 and later
+
+
+def append(
+    graph: torch.fx.Graph, kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> torch.fx.Node:
+    """`graph.create_node`, without its search of the arguments for torch's symbolic numbers: a trace has none."""
+    name = target if isinstance(target, str) else getattr(target, "__name__", None)
+    name = None if name is None else wanted_name(name, kind)
+    if SET_ARGUMENTS is None:
+        return graph.create_node(kind, target, args, kwargs, name)
+    node = graph.create_node(kind, target, (), {}, name)
+    SET_ARGUMENTS(node, args, kwargs)
+    return node
+
+
+@lru_cache(maxsize=1024)
+def wanted_name(target: str, kind: str) -> str:
+    """What a node for a target of this name is called, but for the number that makes it the only one: `add`, `layer_norm`."""
+    if kind == "call_method" and target.startswith("__") and target.endswith("__"):
+        target = target[2:-2]
+    return re.sub(r"(?<=[a-z])([A-Z])", r"_\1", target).lower()
+
+
 class OutputGraph(torch.fx.Tracer):
     """Nodes are appended while the frame is executed symbolically. Nothing is ever removed but unused inputs."""
 
@@ -115,15 +140,16 @@ class OutputGraph(torch.fx.Tracer):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         where: Position,
-        written: Iterable[torch.fx.Node] = (),
+        written: Sequence[torch.fx.Node] = (),
         draws_random: bool = False,
     ) -> torch.fx.Proxy:
         """Append `call_method` for a name, else `call_function`. written: the nodes whose tensors it changes in place."""
         kind = "call_method" if isinstance(target, str) else "call_function"
-        node = self.graph.create_node(kind, target, args, kwargs)
+        node = append(self.graph, kind, target, args, kwargs)
         self.lines[node] = where
         self.ops += 1
-        self.written.update(dict.fromkeys(written))
+        if written:
+            self.written.update(dict.fromkeys(written))
         self.draws_random |= draws_random
         return torch.fx.Proxy(node, self)
 

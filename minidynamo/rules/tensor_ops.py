@@ -59,13 +59,17 @@ REASONS: dict[str, Reason] = {
 }
 
 
+NAMES: dict[Any, str] = {fn: f"operator.{fn.__name__}" for fn in OPERATORS}
+
+
 def name_of(target: Callable[..., Any] | str) -> str:
     """The operator's name as a user writes it."""
     if isinstance(target, str):
         return f"Tensor.{target}"
-    name = getattr(target, "__name__", repr(target))
-    if target in OPERATORS:
-        return f"operator.{name}"
+    known = NAMES.get(target)
+    if known is not None:
+        return known
+    name = getattr(target, "__name__", None) or repr(target)
     module = getattr(target, "__module__", None) or "torch"
     return name if module == "builtins" else f"{module}.{name}"
 
@@ -101,18 +105,20 @@ def tensor_op(
     if not kind.in_graph:
         tx.unsupported(REASONS.get(kind.reason or "", GLOBAL_STATE_CALL), name=name)
     args = [realized(tx, a) for a in args]
-    kwargs = {k: realized(tx, v) for k, v in kwargs.items()}
+    if kwargs:
+        kwargs = {k: realized(tx, v) for k, v in kwargs.items()}
     made = overrides.overridden(tx, name, target, args, kwargs)
     if made is not None:
         return made
     out = out_arguments.given(tx, name, target, kwargs)
-    operands = (*args, *kwargs.values())
+    operands = (*args, *kwargs.values()) if kwargs else args
     try:
-        proxies = (
-            tuple(a.as_python_proxy() for a in args),
-            {k: v.as_python_proxy() for k, v in kwargs.items()},
-        )
-        metas = tuple(a.as_meta() for a in args), {k: v.as_meta() for k, v in kwargs.items() if v is not out}
+        proxies: tuple[tuple[Any, ...], dict[str, Any]] = tuple([a.as_python_proxy() for a in args]), {}
+        metas: tuple[tuple[Any, ...], dict[str, Any]] = tuple([a.as_meta() for a in args]), {}
+        for key, value in kwargs.items() if kwargs else ():
+            proxies[1][key] = value.as_python_proxy()
+            if value is not out:
+                metas[1][key] = value.as_meta()
     except TypeError as error:
         tx.unsupported(CALL_ARGUMENTS, name=name, detail=str(error))
     in_place_views.refuse(tx, name, target, args)
@@ -122,15 +128,10 @@ def tensor_op(
     except meta.MutatesMeta as change:
         result, changes = in_place_views.changed(tx, name, target, args, change), True
     guards = VariableTracker.propagate(*operands)
-    listed = list(_nodes(kind.written(*proxies)))
-    nodes = set(listed)
-    written = [t for t in _tensors(operands) if t.as_proxy().node in nodes]
-    if len(nodes) < len(listed) and tx.trace.for_compiler:  # which takes them for different ones
-        tx.unsupported(CALL_ARGUMENTS, name=name, detail="one tensor twice among those that it writes")
-    if any(overlaps_itself(tensor.meta) for tensor in written):
-        tx.unsupported(CALL_ARGUMENTS, name=name, detail="elements that lie in one place are written")
+    tensors = _tensors(operands)
+    written = _written(tx, name, tensors, kind.written(*proxies))
     draws = kind.draws(*proxies)
-    if torch.accelerator.current_accelerator() is not None:
+    if tx.trace.has_accelerator:
         # A backend may run the operator when another device is current.
         proxies = current_device.resolved(proxies, set())
         if torch_functions.is_custom(target) and tx.trace.devices_left():
@@ -139,14 +140,13 @@ def tensor_op(
         if result is None and target is not getattr:  # it is called for what it does, and that is not known
             tx.unsupported(UNSUPPORTED_CALL, name=name)
         return from_constant(tx, name, result, guards)
-    given_back = next(
-        (t for t in _tensors(operands) if isinstance(t, TensorSubclass) and t.meta is result), None
-    )
-    if given_back is not None and not written and not draws:
-        return given_back
+    if not written and not draws:
+        for tensor in tensors:
+            if tensor.meta is result and isinstance(tensor, TensorSubclass):
+                return tensor
     itself = args[0] if args and kind.gives_self(*proxies) and isinstance(args[0], TensorVariable) else None
     if out is not None:
-        out_arguments.check(tx, name, out, list(_tensors(operands)), result)
+        out_arguments.check(tx, name, out, tensors, result)
         itself = out
     elif itself is not None and result != itself.meta and not changes:
         tx.unsupported(METADATA_MUTATION, name=name)
@@ -156,7 +156,7 @@ def tensor_op(
             tx.mutates(origin)
     if not isinstance(target, str) and target not in OPERATORS:
         target = torch_functions.graph_target(target)[1]
-    changed = [tensor.as_proxy().node for tensor in written]
+    changed = [tensor.proxy.node for tensor in written]
     proxy = tx.graph.add_op(target, *proxies, tx.position(), changed, draws)
     tx.note_operator()
     if itself is not None and changes:
@@ -205,12 +205,31 @@ def _nodes(values: Iterable[Any]) -> Iterator[torch.fx.Node]:
             yield value
 
 
-def _tensors(operands: Iterable[VariableTracker]) -> Iterator[TensorVariable]:
+def _tensors(operands: Iterable[VariableTracker]) -> list[TensorVariable]:
+    """Tensors among operands, those in lists and tuples too."""
+    found: list[TensorVariable] = []
     for operand in operands:
         if isinstance(operand, TensorVariable):
-            yield operand
+            found.append(operand)
         elif isinstance(operand, SequenceVariable):
-            yield from _tensors(operand.items)
+            found += _tensors(operand.items)
+    return found
+
+
+def _written(
+    tx: Tracing, name: str, tensors: list[TensorVariable], values: list[Any]
+) -> list[TensorVariable]:
+    """Those of the operands whose nodes are among `values`, which the operator writes. Breaks the graph where it may not."""
+    listed = list(_nodes(values)) if values else []
+    if not listed:
+        return []
+    nodes = set(listed)
+    if len(nodes) < len(listed) and tx.trace.for_compiler:  # which takes them for different ones
+        tx.unsupported(CALL_ARGUMENTS, name=name, detail="one tensor twice among those that it writes")
+    written = [tensor for tensor in tensors if tensor.proxy.node in nodes]
+    if any(overlaps_itself(tensor.meta) for tensor in written):
+        tx.unsupported(CALL_ARGUMENTS, name=name, detail="elements that lie in one place are written")
+    return written
 
 
 def realized(tx: Tracing, tracker: VariableTracker) -> VariableTracker:
@@ -226,10 +245,10 @@ def _infer(
 ) -> Any:
     op = ("method", target) if isinstance(target, str) else target
     kinds: set[str] = set()
-    on_accelerator = target is not getattr and torch.accelerator.current_accelerator() is not None
+    on_accelerator = tx.trace.has_accelerator and target is not getattr
     if on_accelerator:
         args, kwargs = current_device.resolved((args, kwargs), kinds)
-    if tx.grad_mode and tx.trace.for_compiler and meta.is_undifferentiable(op, args, kwargs):
+    if tx.trace.for_compiler and tx.grad_mode and meta.is_undifferentiable(op, args, kwargs):
         tx.unsupported(TENSOR_DATA, name=name)
     try:
         result = meta.infer(op, args, kwargs, tx.grad_mode)
@@ -244,7 +263,7 @@ def _infer(
         if any(Key("current device", kind) in tx.trace.states for kind in unnamed):
             tx.unsupported(GLOBAL_STATE_CALL, name=name)  # a backend may run it when the first one is current
         kinds |= unnamed
-    for kind in sorted(kinds):
+    for kind in sorted(kinds) if kinds else ():
         guard_read(tx, "current device", (kind,))
     return result
 

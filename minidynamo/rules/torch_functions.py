@@ -89,6 +89,8 @@ class TorchKind:
         """The argument values that this call writes into, `out=` and `inplace=True` included. For methods
         args[0] is self.
         """
+        if not self.writes and not kwargs:
+            return []
         found = [
             argument.of(args, kwargs)
             for argument, switch in self.writes
@@ -577,6 +579,8 @@ def graph_target(fn: Callable[..., Any]) -> tuple[str, Any]:
     """How a callable that is `in_graph` is written in the graph: ("call_method", name) or ("call_function",
     callable).
     """
+    if type(fn) is types.BuiltinFunctionType:
+        return "call_function", fn
     if isinstance(fn, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         return "call_method", fn.__name__
     if isinstance(fn, types.MethodWrapperType):

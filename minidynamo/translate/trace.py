@@ -58,6 +58,8 @@ class Trace:
         self.for_compiler = for_compiler  # else the graph is run as it is
         self.graph = OutputGraph(code.co_name)
         self.guards: dict[Guard, None] = {}
+        self.guards_state = False  # torch's state is among what they guard
+        self.has_accelerator = torch.accelerator.current_accelerator() is not None
         self.opened: list[ContextVariable] = []  # managers that are entered, in this order
         self.states: dict[Key, Any] = {}  # parts of torch's state that the program changed -> what they were
         # the grad mode when all blocks around the last operator have been left
@@ -157,6 +159,9 @@ class Trace:
 
     def guard_global_state(self) -> None:
         """Metadata depends on grad mode, default dtype and the like: every capture with a tensor operation carries it."""
+        if self.guards_state:
+            return
+        self.guards_state = True
         self.install(make_guard(StateSource(), GuardBuilder.GLOBAL_STATE))
         if self.states.get(DEFAULT_DEVICE) or DEFAULT_DEVICE not in self.states and DEFAULT_DEVICE.get():
             self.install(make_guard(StateSource(), GuardBuilder.STATE_READ, "default device", ()))

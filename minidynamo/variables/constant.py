@@ -87,6 +87,8 @@ class ConstantVariable(VariableTracker):
     def as_python_constant(self) -> Any:
         return self.value
 
+    as_python_proxy = as_meta = as_python_constant
+
     def reconstruct(self, emit: Emitting) -> E.Expr:
         if self.source is not None and type(self.value) not in SINGLE:
             return emit.load(self.source)

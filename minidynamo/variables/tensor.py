@@ -47,6 +47,9 @@ class TensorVariable(VariableTracker):
     def as_proxy(self) -> torch.fx.Proxy:
         return self.proxy
 
+    def as_python_proxy(self) -> Any:
+        return self.proxy.node
+
     def as_meta(self) -> Any:
         return self.meta
 

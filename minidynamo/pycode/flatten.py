@@ -7,11 +7,11 @@ pushed.
 from __future__ import annotations
 
 import opcode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import CodeType
+from types import CodeType, MappingProxyType
 from typing import Any
 
 import bytecode as bc
@@ -36,6 +36,7 @@ _WRAP: dict[str, Callable[[Any], Any]] = {
 # Instructions whose operand stays below the result; as an `Op` that operand is dropped.
 _KEEPS_OPERAND = frozenset({"IMPORT_FROM", "GET_LEN", "MATCH_MAPPING", "MATCH_SEQUENCE", "CHECK_EXC_MATCH"})
 _FUNCTION_PARTS = (("defaults", 1), ("kwdefaults", 2), ("annotations", 4), ("closure", 8), ("annotate", 16))
+NO_HOLES: Mapping[int, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +57,10 @@ class Flattener:
     depth                   values that enclosing statements keep on the stack
     region, location        for the instructions that follow
     reachable               whether something leads to this point
+    holes                   what takes the place of constants, by the constant's id
     """
 
-    def __init__(self, code: CodeType) -> None:
+    def __init__(self, code: CodeType, holes: Mapping[int, Any] = NO_HOLES) -> None:
         arguments = code.co_argcount + code.co_kwonlyargcount
         arguments += bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
         self.cell_names, self.free_names = frozenset(code.co_cellvars), frozenset(code.co_freevars)
@@ -69,6 +71,7 @@ class Flattener:
         self.location = InstrLocation(code.co_firstlineno, None, None, None)
         self.region: Region | None = None
         self.reachable = True
+        self.holes = holes
 
     # emission
     def raw(self, name: str, arg: Any = None) -> None:
@@ -322,7 +325,7 @@ _VALUES: dict[type, Callable[[Flattener, Any], None]] = {
     x.Global: lambda f, e: f.emit("LOAD_GLOBAL", e.name),
     x.Deref: lambda f, e: f.emit("LOAD_DEREF", f.cell(e.name)),
     x.Cell: lambda f, e: f.emit("LOAD_CLOSURE", f.cell(e.name)),
-    x.Const: lambda f, e: f.emit("LOAD_CONST", e.value),
+    x.Const: lambda f, e: f.emit("LOAD_CONST", f.holes.get(id(e.value), e.value)),
     x.Null: lambda f, e: f.emit("PUSH_NULL"),
     x.Attr: _attr,
     x.Item: _item,

@@ -6,15 +6,19 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from types import CodeType
+from typing import Any
 
 import bytecode as bc
 from bytecode.instr import InstrLocation
 
+from .. import config
 from ..exc import InternalError
 from . import expr as x
-from .flatten import Flattener, Region
+from .flatten import NO_HOLES, Flattener, Region
 from .resume import is_resume_code
+from .shapes import Hole, NoShape, Shape, fill
 from .statements import run
 from .verify import verify
 
@@ -30,12 +34,13 @@ KEPT_FLAGS = (
 _Item = bc.Instr | bc.Label | bc.TryBegin | bc.TryEnd
 
 
-def flatten(code: CodeType, body: x.Body) -> bc.Bytecode:
-    """The instructions of `body` as the body of a code object with the variables of `code`.
+def flatten(code: CodeType, body: x.Body, holes: Mapping[int, Hole] = NO_HOLES) -> bc.Bytecode:
+    """The instructions of `body` as the body of a code object with the variables of `code`; `holes` take the place of the
+    constants with these ids.
 
     Raises InternalError for a body that can fall off its end and for values that do not fit `code`.
     """
-    f = Flattener(code)
+    f = Flattener(code, holes)
     here, f.location = f.location, InstrLocation(None, None, None, None)
     if not is_resume_code(code):  # whose cells are passed to it
         for name in code.co_cellvars:
@@ -77,10 +82,32 @@ def assemble(code: CodeType, body: x.Body, *, name: str | None = None) -> CodeTy
 
     Arguments, locals and free variables keep their slots; a Local that `code` does not have becomes a further
     local. Cell variables are made into cells first. `name` replaces co_name. The result is verified; raises
-    InternalError.
+    InternalError. Bodies of one shape are assembled once.
     """
-    made = flatten(code, body)
-    made.name, made.qualname, made.filename = name or code.co_name, code.co_qualname, code.co_filename
+    try:
+        shape = Shape(code, body)
+    except NoShape:
+        return _assemble(code, flatten(code, body), name or code.co_name)
+    shared = _shared.get(shape.key)
+    if shared is None:
+        shared = _assemble(code, flatten(code, body, shape.holes()), code.co_name)
+        if len(_shared) == SHAPES:
+            del _shared[next(iter(_shared))]
+        _shared[shape.key] = shared
+    made = fill(shared, code, shape.constants, name or code.co_name)
+    if config.verify:
+        anew = _assemble(code, flatten(code, body, shape.holes()), code.co_name)
+        if fill(anew, code, shape.constants, made.co_name) != made:
+            raise InternalError(f"{code.co_qualname}: code of one shape is not what is assembled anew")
+    return made
+
+
+SHAPES = 512  # whose code is kept: the last ones that were met first
+_shared: dict[tuple[Any, ...], CodeType] = {}
+
+
+def _assemble(code: CodeType, made: bc.Bytecode, name: str) -> CodeType:
+    made.name, made.qualname, made.filename = name, code.co_qualname, code.co_filename
     made.first_lineno = code.co_firstlineno
     made.argcount, made.posonlyargcount = code.co_argcount, code.co_posonlyargcount
     made.kwonlyargcount = code.co_kwonlyargcount

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 import types
-from functools import lru_cache
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ import torch.fx
 
 from ..guards.state_reads import put_device
 from ..sources import Source
+from .graph_code import code_made_here
 from .graph_source import unregister_with
 from .memory import any_may_be_input
 from .state_keys import Key
@@ -128,9 +130,15 @@ class OutputGraph(torch.fx.Tracer):
     ) -> torch.fx.Proxy:
         """A placeholder named after its source: `x`, `globals_w`. The names are the same in every process. Placeholders come before
         all other nodes. `example` is what `convert`, if given, made of the tensor."""
-        last = next(reversed(self.inputs), None)
-        with self.graph.inserting_after(last):
-            node = self.graph.placeholder(re.sub(r"\W+", "_", source.name()).strip("_") or "input")
+        last, graph = next(reversed(self.inputs), None), self.graph
+        first = next(iter(graph.nodes), None)
+        with (
+            graph.inserting_before(first)
+            if last is None and first is not None
+            else graph.inserting_after(last)
+        ):
+            name = re.sub(r"\W+", "_", source.name()).strip("_") or "input"
+            node = graph.placeholder(f"{name}_" if keyword.iskeyword(name) else name)
         self.inputs[node] = GraphInput(node.name, source, example, convert)
         return torch.fx.Proxy(node, self)
 
@@ -202,7 +210,8 @@ class OutputGraph(torch.fx.Tracer):
             if not node.users:
                 self.graph.erase_node(node)
                 del self.inputs[node]
-        module = torch.fx.GraphModule(self.root, self.graph, self.class_name)
+        with code_made_here(self.graph):
+            module = torch.fx.GraphModule(self.root, self.graph, self.class_name)
         unregister_with(type(module).forward.__code__)
         return CapturedGraph(
             module,

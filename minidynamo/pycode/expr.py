@@ -1,6 +1,6 @@
 """Values that describe code to emit: expressions and statements, and one printer for both.
 
-They are frozen and know nothing of any CPython; `lower` turns them into bytecode. An expression leaves
+They are never changed and know nothing of any CPython; `lower` turns them into bytecode. An expression leaves
 exactly one value on the stack, a statement none.
 """
 
@@ -8,82 +8,97 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .tables import Position
 
 
-@dataclass(frozen=True, slots=True)
-class Expr:
+class Value:
+    """What all have, once: the methods that `dataclass` makes are made for each class, in every process that compiles."""
+
+    __slots__ = ()
+    __match_args__: ClassVar[tuple[str, ...]] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and all(
+            getattr(self, name) == getattr(other, name) for name in self.__match_args__
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {source(self)}>"  # type: ignore[arg-type]
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Expr(Value):
     """Base of expressions."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Local(Expr):
     """The value of a local variable that is no cell."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Move(Expr):
     """The value of a local variable that is no cell, and that is unbound afterwards."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Global(Expr):
     """A global, else a builtin."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Deref(Expr):
     """The content of a cell or free variable."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Cell(Expr):
     """The cell object of a cell or free variable."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Const(Expr):
     """A constant; it should be hashable (code objects hash their constants)."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Null(Expr):
     """NULL, only as an operand of an `Op` that takes it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Attr(Expr):
     base: Expr
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Item(Expr):
     base: Expr
     key: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Call(Expr):
     fn: Expr
     args: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class CallKw(Expr):
     """A call whose last `len(names)` arguments are passed by these names."""
 
@@ -92,7 +107,7 @@ class CallKw(Expr):
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class CallEx(Expr):
     """fn(*args, **kwargs)."""
 
@@ -101,22 +116,22 @@ class CallEx(Expr):
     kwargs: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Tuple(Expr):
     items: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class List(Expr):
     items: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Set(Expr):
     items: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Map(Expr):
     """A dict; keys and values are evaluated in pairs."""
 
@@ -124,14 +139,14 @@ class Map(Expr):
     values: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Slice(Expr):
     start: Expr
     stop: Expr
     step: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Function(Expr):
     """A function of the current globals. `closure` is a tuple of cells, the others are what MAKE_FUNCTION
     takes."""
@@ -144,7 +159,7 @@ class Function(Expr):
     annotate: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Op(Expr):
     """One canonical instruction applied to operands pushed in order; its single result is the value."""
 
@@ -153,15 +168,15 @@ class Op(Expr):
     operands: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Stmt:
+@dataclass(slots=True, eq=False, repr=False)
+class Stmt(Value):
     """Base of statements."""
 
 
 Body = tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Assign(Stmt):
     """Store into a local variable that is no cell; a name the code does not have becomes a new local."""
 
@@ -169,14 +184,14 @@ class Assign(Stmt):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Do(Stmt):
     """Evaluate and drop."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Effect(Stmt):
     """One canonical instruction without result, such as STORE_ATTR, STORE_DEREF or RAISE_VARARGS."""
 
@@ -185,7 +200,7 @@ class Effect(Stmt):
     operands: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Apply(Stmt):
     """One canonical instruction applied to operands pushed in order. What it leaves goes into the locals `names`,
     the top first; None drops a value."""
@@ -196,19 +211,19 @@ class Apply(Stmt):
     operands: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Delete(Stmt):
     """Make a local unbound; UnboundLocalError if it is."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Return(Stmt):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Branch(Stmt):
     """Push the operand; if the canonical conditional jump `opname` jumps run `taken`, else `fallthrough`.
     Both may fall off their end and then meet behind the statement."""
@@ -219,7 +234,7 @@ class Branch(Stmt):
     fallthrough: Body = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class IterBranch(Stmt):
     """Advance `iterator` (it must be an iterator) once: `more` runs with the next value in local `item_name`,
     `done` at the end. The iterator is in local `iter_name` in both."""
@@ -231,7 +246,7 @@ class IterBranch(Stmt):
     item_name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Rescue(Stmt):
     """Run `body`; if it raises an instance of Exception, drop that and return `value`. Other exceptions
     propagate unchanged."""
@@ -240,7 +255,7 @@ class Rescue(Stmt):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Catch(Stmt):
     """Run `body`; if it raises anything, put the exception into local `name` and run `handler`. The exception
     does not become the handled one (`sys.exc_info()` is unchanged), so `handler` can hand it to a resume
@@ -251,7 +266,7 @@ class Catch(Stmt):
     handler: Body
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Handling(Stmt):
     """Run `body` while `exception` is the handled one, as in an except clause; afterwards the one before is.
     An exception of `body` passes on with the handled one restored."""
@@ -260,7 +275,7 @@ class Handling(Stmt):
     body: Body
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class At(Stmt):
     """The source position of what follows: a Position, or a line."""
 

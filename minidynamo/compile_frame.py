@@ -21,6 +21,7 @@ from .first_run import compare_first_run
 from .graph.listing import Listing
 from .graph.output_graph import CapturedGraph, GraphInput
 from .graph.state_keys import Key
+from .graph.undo import undoing
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
 from .pycode.expr import Stmt, source
@@ -107,17 +108,19 @@ def call_backend(capture: Capture, opts: Options) -> tuple[Callable[..., Any] | 
     graph = capture.graph
     if graph is None:
         return None, ()
+    undo = undoing(graph) if capture.undoes else None
     if opts.backend.needs_meta:
         with prepared(graph, opts.compile_id) as context:
             compiled = run_backend(opts.backend, graph)
             guards = guards_of(context)
     else:
         compiled, guards = run_backend(opts.backend, graph), ()
-    mode = capture.mode_outside if graph.mutates or graph.draws_random else None
+    again = capture.undoes or not (graph.mutates or graph.draws_random)
+    mode = None if again else capture.mode_outside
     if graph.states or mode is not None and mode is not torch.is_grad_enabled():
         compiled = with_states(compiled, graph.states, mode)
-    if capture.restores_random:
-        compiled = with_random_state(compiled)
+    if undo is not None:
+        compiled = undo(compiled)
     return compiled, guards
 
 
@@ -143,20 +146,6 @@ def with_repro(
     except BackendCompilerFailed as error:
         error.args = (f"{error}\n  {told or write_beside(opts.compile_id, text)}",)
         raise
-
-
-def with_random_state(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """`compiled`, which draws no random numbers when it raises: the frame is run again in plain Python, under its own handlers."""
-
-    def run(*inputs: Any) -> Any:
-        before = torch.get_rng_state()
-        try:
-            return compiled(*inputs)
-        except BaseException:
-            torch.set_rng_state(before)
-            raise
-
-    return run
 
 
 def run_backend(backend: Backend, graph: CapturedGraph) -> Callable[..., Any]:

@@ -234,8 +234,9 @@ MISSING_OPCODE = _row(
 TRY_REGION = _row(
     "TRY_REGION",
     "MD232",
-    "a try or with block around operators of a graph that changes its inputs or draws random numbers elsewhere than on the CPU",
-    "the rest of this function runs as plain Python (functions it calls are still captured); move the block outside",
+    "a try or with block around operators of a graph that changes its inputs in a way that could not be put back if it raised",
+    "the rest of this function runs as plain Python (functions it calls are still captured); move the block outside, or do not change "
+    "tensors in place that autograd follows",
 )
 EXCEPTION = _row(
     "EXCEPTION",

@@ -172,7 +172,16 @@ def f(x):
         return x.add_(y)
     finally:
         y = None
-"""
+""",
+        args="torch.arange(3.0, requires_grad=True) * 1",
+        instead="""\
+def f(x):
+    y = x * 2
+    try:
+        return x + y
+    finally:
+        y = None
+""",
     ),
     "CLASS_BODY": Example(
         """\

@@ -16,6 +16,19 @@ def any_may_be_input(nodes: Iterable[torch.fx.Node]) -> bool:
     return any(may_be_input(node, known) for node in nodes)
 
 
+def inputs_of(nodes: Iterable[torch.fx.Node]) -> dict[torch.fx.Node, None]:
+    """The inputs whose memory the nodes' tensors may have."""
+    found: dict[torch.fx.Node, None] = {}
+    known: dict[torch.fx.Node, bool] = {}
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node not in found and may_be_input(node, known):
+            found[node] = None
+            waiting += node.all_input_nodes if node.op != "placeholder" else ()
+    return {node: None for node in found if node.op == "placeholder"}
+
+
 def may_be_input(node: torch.fx.Node, known: dict[torch.fx.Node, bool]) -> bool:
     """Can the node's tensor have the memory of an input?"""
     found = known.get(node)

@@ -114,6 +114,9 @@ class OutputGraph(torch.fx.Tracer):
         self.inputs: dict[torch.fx.Node, GraphInput] = {}
         self.ops = 0
         self.written: dict[torch.fx.Node, None] = {}  # what operators change in place
+        self.linked: dict[
+            torch.fx.Node, None
+        ] = {}  # those of them that become results of an operator for autograd
         self.draws_random = False
         self.lines: dict[torch.fx.Node, Position] = {}
 
@@ -150,14 +153,19 @@ class OutputGraph(torch.fx.Tracer):
         where: Position,
         written: Sequence[torch.fx.Node] = (),
         draws_random: bool = False,
+        linked: bool = False,
     ) -> torch.fx.Proxy:
-        """Append `call_method` for a name, else `call_function`. written: the nodes whose tensors it changes in place."""
+        """Append `call_method` for a name, else `call_function`. written: the nodes whose tensors it changes in place; linked: and for
+        autograd they are its results from here on."""
         kind = "call_method" if isinstance(target, str) else "call_function"
         node = append(self.graph, kind, target, args, kwargs)
         self.lines[node] = where
         self.ops += 1
         if written:
-            self.written.update(dict.fromkeys(written))
+            changed = dict.fromkeys(written)
+            self.written.update(changed)
+            if linked:
+                self.linked.update(changed)
         self.draws_random |= draws_random
         return torch.fx.Proxy(node, self)
 
@@ -165,8 +173,8 @@ class OutputGraph(torch.fx.Tracer):
     def scratch(self) -> Iterator[Callable[[], dict[torch.fx.Node, None]]]:
         """Operators that are added inside are removed again. Gives a function that tells them."""
         known = dict.fromkeys(self.graph.nodes)
-        kept = self.ops, self.written, self.draws_random, self.lines
-        self.written, self.draws_random, self.lines = {}, False, dict(self.lines)
+        kept = self.ops, self.written, self.linked, self.draws_random, self.lines
+        self.written, self.linked, self.draws_random, self.lines = {}, {}, False, dict(self.lines)
 
         def added() -> dict[torch.fx.Node, None]:
             return dict.fromkeys(node for node in self.graph.nodes if node not in known)
@@ -174,7 +182,7 @@ class OutputGraph(torch.fx.Tracer):
         yield added
         for node in reversed(added()):
             self.graph.erase_node(node)
-        self.ops, self.written, self.draws_random, self.lines = kept
+        self.ops, self.written, self.linked, self.draws_random, self.lines = kept
 
     def draws_on_the_cpu(self) -> bool:
         """Its random numbers, if any, come from the CPU's default generator alone, whose state can be put back."""

@@ -103,6 +103,11 @@ class SymbolicMeta:
         return self.samples[0].ndim
 
     @property
+    def requires_grad(self) -> bool:
+        """Whether autograd follows it."""
+        return self.samples[0].requires_grad
+
+    @property
     def is_parameter(self) -> bool:
         """Never: a parameter comes from outside."""
         return False

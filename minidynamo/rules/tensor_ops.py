@@ -157,7 +157,8 @@ def tensor_op(
     if not isinstance(target, str) and target not in OPERATORS:
         target = torch_functions.graph_target(target)[1]
     changed = [tensor.proxy.node for tensor in written]
-    proxy = tx.graph.add_op(target, *proxies, tx.position(), changed, draws)
+    linked = bool(written) and tx.grad_mode and is_linked(kind, operands)
+    proxy = tx.graph.add_op(target, *proxies, tx.position(), changed, draws, linked)
     tx.note_operator()
     if itself is not None and changes:
         itself.meta = result
@@ -178,6 +179,13 @@ def overlaps_itself(meta: Any) -> bool:
     return type(meta) is TensorMeta and any(
         size > 1 and stride == 0 for size, stride in zip(meta.shape, meta.stride)
     )
+
+
+def is_linked(kind: TorchKind, operands: Iterable[VariableTracker]) -> bool:
+    """Whether autograd takes what the operator writes as its result. (It does not follow running statistics.)"""
+    names = {argument.name for argument, _ in kind.writes}
+    statistics = bool(names) and names <= {"running_mean", "running_var"}
+    return not statistics and any(t.meta.requires_grad for t in _tensors(operands))
 
 
 ITEM = ("item", torch.Tensor.item)

@@ -103,4 +103,4 @@ class Capture:
     release: Callable[
         [], None
     ]  # to be called when the capture is not needed any more: trackers may form cycles
-    restores_random: bool = False  # a graph that raises leaves the random numbers as they were
+    undoes: bool = False  # what the graph changes is put back when it raises: the frame is run again

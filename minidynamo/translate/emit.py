@@ -211,8 +211,7 @@ class Emitter:
         """Loads and the graph call. Nothing has happened when a load fails (a global is gone, a cell is empty), nor when a graph
         fails that writes nothing and draws no random numbers: then plain Python runs the frame from its beginning (decision 17)."""
         graph = self.capture.graph
-        draws = graph is not None and graph.draws_random and not self.capture.restores_random
-        harmless = graph is None or not graph.mutates and not draws
+        harmless = graph is None or self.capture.undoes or not (graph.mutates or graph.draws_random)
         start: list[E.Stmt] = [E.At(self.capture.first_line)]
         if self.loads:
             start.append(E.Rescue(tuple(self.loads), E.Call(E.Const(FailedLoad()))))

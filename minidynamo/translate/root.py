@@ -10,6 +10,7 @@ from typing import Any
 from .. import config
 from ..events import Where
 from ..exc import Unsupported
+from ..graph.undo import can_undo
 from ..pycode.canon import CANON, TERMINATORS
 from ..pycode.instruction import Instruction
 from ..pycode.lift import CodeIR, lift, slot_names
@@ -438,10 +439,8 @@ def attempt(trace: Trace) -> Capture:
     end = tx.run()
     if isinstance(end, Return) and not tx.worthwhile(plain=True):
         raise SkipFrame(why(SKIP_NO_TENSORS), mark=trace.always())
-    restores_random = trace.first_covered is not None and trace.graph.draws_on_the_cpu()
-    if trace.first_covered is not None and (
-        trace.graph.mutates or trace.graph.draws_random and not restores_random
-    ):
+    undoes = trace.first_covered is not None and (trace.graph.mutates or trace.graph.draws_random)
+    if trace.first_covered is not None and undoes and not can_undo(trace.graph):
         where = tx.where_of(trace.first_covered)
         plan.decide(trace.first_covered, Decision(why(TRY_REGION), where, plain=True))
     if trace.sets_device is not None and (trace.graph.mutates or trace.graph.draws_random):
@@ -482,7 +481,7 @@ def attempt(trace: Trace) -> Capture:
         trace.mode_outside,
         trace.first_covered is not None,
         trace.release,
-        restores_random,
+        undoes,
     )
 
 

@@ -46,7 +46,7 @@ PROGRAMS = {
     "bare raise outside": ("y = x + 1\n raise", 1),
     "run-time error in try": ("try:\n  y = x[torch.tensor([9])]\n except IndexError:\n  y = x\n return y + 1", 0),
     "random in try": ("y = x + 1\n try:\n  y = torch.dropout(y, 0.5, True)\n finally:\n  log.append('f')\n return y", 0),
-    "write in try": ("y = x + 1\n try:\n  x.add_(1)\n finally:\n  log.append('f')\n return y", 1),
+    "write in try": ("y = x + 1\n try:\n  x.add_(1)\n finally:\n  log.append('f')\n return y", 0),
     "nested finally order": ("try:\n  try:\n   raise KeyError\n  finally:\n   log.append(1)\n except KeyError:\n  log.append(2)\n finally:\n  log.append(3)\n return x + 1", 0),
     "exception group of tuples": ("E = (KeyError, IndexError)\n try:\n  raise IndexError\n except E:\n  x = x + 3\n return x + 1", 0),
     "user exception": ("try:\n  raise Mine(2)\n except Mine as e:\n  x = x + e.args[0]\n return x + 1", 0),

@@ -159,15 +159,17 @@ def dict_key(mapping: Any, index: int) -> Any:
 # ------------------------------------------------------------------------------------- numbers of a tensor
 
 
-def why_indescribable(tensor: Any) -> str | None:
+def why_indescribable(tensor: Any, wrappers: bool = False) -> str | None:
     """Why sizes and strides of a tensor cannot be stated, in the words of messages; None when they can.
+
+    wrappers: those of a class with `__torch_dispatch__` can, which have sizes of their own, and no memory
 
     Call it with `__torch_function__` of subclasses switched off.
     """
     import torch
 
     keys = torch._C._dispatch_keys(tensor)
-    if keys.has(torch._C.DispatchKey.Python):
+    if not wrappers and keys.has(torch._C.DispatchKey.Python):
         return "a tensor subclass with __torch_dispatch__"
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor) or torch._is_functional_tensor(tensor):
         return "a functorch wrapper"

@@ -103,6 +103,11 @@ bool is_opaque(const c10::TensorImpl& impl) {
   return impl.key_set().has_any(kOpaque) || Policy::custom(impl);
 }
 
+// Whether a spec cannot say what the tensor is. A wrapper of other tensors has metadata of its own, and no memory.
+bool is_unspecific(const c10::TensorImpl& impl) {
+  return impl.key_set().has_any(kFunctorchWrapper) || Policy::custom(impl);
+}
+
 // Why the metadata of a tensor cannot be stated, nullptr when it can.
 const char* indescribable(const c10::TensorImpl& impl) {
   if (!is_opaque(impl)) return nullptr;
@@ -142,7 +147,7 @@ constexpr Py_ssize_t kSpec = 7;  // type id, keyset, dtype, device, requires_gra
 bool matches(PyObject* obj, PyObject* const* spec) {
   if (!is_id(spec[0], Py_TYPE(obj))) return false;
   const c10::TensorImpl* impl = impl_of(obj);
-  if (impl == nullptr || is_opaque(*impl)) return false;
+  if (impl == nullptr || is_unspecific(*impl)) return false;
   if (!is_word(spec[1], effective_keyset(*impl))) return false;
   PyObject* dtype = dtype_name(impl->dtype().toScalarType());
   if (dtype == nullptr || !same_text(dtype, spec[2])) return false;
@@ -176,7 +181,7 @@ PyObject* tensor_spec(PyObject*, PyObject* obj) {
   const c10::TensorImpl* impl = impl_of(obj);
   if (impl == nullptr)
     return PyErr_Format(PyExc_TypeError, "tensor_spec needs a tensor, not %s", Py_TYPE(obj)->tp_name);
-  if (const char* why = indescribable(*impl)) return raise_indescribable(why);
+  if (is_unspecific(*impl)) return raise_indescribable(indescribable(*impl));
   PyObject* dtype = dtype_name(impl->dtype().toScalarType());
   if (dtype == nullptr) return raise_indescribable("of a dtype without a Python name");
   return Py_BuildValue("(NKONONN)", PyLong_FromVoidPtr(Py_TYPE(obj)),
@@ -411,7 +416,7 @@ int leaf_check(const void* pointer, const TensorTls* tls, PyObject* obj) {
   } else {
     impl = impl_of(obj);
   }
-  if (impl == nullptr || is_opaque(*impl)) return 0;
+  if (impl == nullptr || is_unspecific(*impl)) return 0;
   const c10::DispatchKeySet included(c10::DispatchKeySet::RAW, tls->included);
   const c10::DispatchKeySet excluded(c10::DispatchKeySet::RAW, tls->excluded);
   const uint64_t keyset = ((impl->key_set() | included) - excluded).raw_repr();
@@ -444,7 +449,7 @@ int leaf_check_many(const TensorCheck* checks, Py_ssize_t count, const TensorTls
 
 uint64_t api_signature(PyObject* obj) {
   const c10::TensorImpl* impl = impl_of(obj);
-  if (impl == nullptr || is_opaque(*impl)) return 0;
+  if (impl == nullptr || is_unspecific(*impl)) return 0;
   uint64_t hash = 1 + static_cast<uint64_t>(impl->dtype().toScalarType());
   hash = hash * 31 + static_cast<uint64_t>(impl->device().type());
   for (const int64_t size : impl->sizes()) hash = (hash ^ static_cast<uint64_t>(size)) * 0x9E3779B97F4A7C15u + 1;

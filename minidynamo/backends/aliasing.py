@@ -7,6 +7,7 @@ sharing, and the places where there is some, are guarded (decision 6).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,13 @@ import torch
 import torch.fx
 
 from ..graph.memory import may_be_input
-from ..graph.output_graph import CapturedGraph, GraphInput
+from ..graph.output_graph import CapturedGraph
+from ..graph.wrappers import is_wrapper_class, parts
 from ..guards import leaves
 from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
+from ..sources import AttrSource, Source
+from ..static_access import instance_dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +38,40 @@ class Aliasing:
 
 def aliasing(graph: CapturedGraph) -> Aliasing:
     """Which inputs share memory, if the graph writes any."""
-    if len(graph.inputs) < 2 or not writes_input(graph):
+    inputs = [part for each in graph.inputs for part in with_memory(each.source, each.example)]
+    if len(inputs) < 2 or not writes_input(graph):
         return Aliasing()
-    first, *others = (each.source for each in graph.inputs)
-    layout = make_guard(first, GuardBuilder.STORAGE_LAYOUT, *others)
-    together = sharing(graph.inputs)
+    (first, _), *others = inputs
+    layout = make_guard(first, GuardBuilder.STORAGE_LAYOUT, *(source for source, _ in others))
+    together = sharing(inputs)
     if not together:
         return Aliasing((layout,))
-    head, *rest = (each.source for each in together)
-    examples = tuple(each.example for each in together)
-    tag = f"aliasing {leaves.storage_layout(tuple(graph.example_inputs))} {leaves.storage_places(examples)}"
-    return Aliasing((layout, make_guard(head, GuardBuilder.STORAGE_PLACES, *rest)), tag)
+    (head, _), *rest = together
+    places = leaves.storage_places(tuple(tensor for _, tensor in together))
+    tag = f"aliasing {leaves.storage_layout(tuple(tensor for _, tensor in inputs))} {places}"
+    return Aliasing(
+        (layout, make_guard(head, GuardBuilder.STORAGE_PLACES, *(source for source, _ in rest))), tag
+    )
 
 
-def sharing(inputs: tuple[GraphInput, ...]) -> list[GraphInput]:
-    """Those that share their storage with another input."""
-    groups: dict[int, list[GraphInput]] = {}
+Place = tuple[Source, torch.Tensor]
+
+
+def with_memory(source: Source, tensor: torch.Tensor) -> Iterator[Place]:
+    """The tensor, or those inside of a wrapper: what has memory of its own."""
+    if not is_wrapper_class(type(tensor)):
+        yield source, tensor
+        return
+    names, _ = parts(tensor)
+    for name in names:
+        yield from with_memory(AttrSource(source, name), (instance_dict(tensor) or {})[name])
+
+
+def sharing(inputs: list[Place]) -> list[Place]:
+    """Those that share their storage with another one."""
+    groups: dict[int, list[Place]] = {}
     for each in inputs:
-        groups.setdefault(each.example.untyped_storage()._cdata, []).append(each)
+        groups.setdefault(each[1].untyped_storage()._cdata, []).append(each)
     return [each for group in groups.values() if len(group) > 1 for each in group]
 
 

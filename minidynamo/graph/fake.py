@@ -250,27 +250,33 @@ def _described(op: Any, result: Any, inputs: list[tuple[TensorMeta, torch.Tensor
     """
 
     def describe(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            if type(value) not in (torch.Tensor, torch.nn.Parameter) and not _is_fake(value):
-                raise Unknown(f"{name_of(op)} gives a {type(value).__name__}, which is no plain tensor")
-            meta = TensorMeta.of(value)
-            for given, tensor in inputs:
-                if value is tensor and given == meta:
-                    return given
-            return meta
-        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-            raise NeedsData(f"{name_of(op)} gives a number that depends on data")
-        if type(value) in _CONSTANTS:
-            return value
-        raise Unknown(f"{name_of(op)} gives a {type(value).__name__}, which metadata cannot describe")
+        if not isinstance(value, torch.Tensor):
+            return described_constant(op, value)
+        if not is_plain(value):
+            raise Unknown(f"{name_of(op)} gives a {type(value).__name__}, which is no plain tensor")
+        meta = TensorMeta.of(value)
+        for given, tensor in inputs:
+            if value is tensor and given == meta:
+                return given
+        return meta
 
     return rebuild(result, describe)
 
 
-def _is_fake(value: torch.Tensor) -> bool:
+def described_constant(op: Any, value: Any) -> Any:
+    """A result that is no tensor. Raises NeedsData, Unknown."""
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        raise NeedsData(f"{name_of(op)} gives a number that depends on data")
+    if type(value) in _CONSTANTS:
+        return value
+    raise Unknown(f"{name_of(op)} gives a {type(value).__name__}, which metadata cannot describe")
+
+
+def is_plain(value: torch.Tensor) -> bool:
+    """Whether a result is a tensor of no subclass, real or fake."""
     from torch._subclasses.fake_tensor import FakeTensor
 
-    return type(value) is FakeTensor
+    return type(value) in (torch.Tensor, torch.nn.Parameter, FakeTensor)
 
 
 _CONSTANTS = (

@@ -28,6 +28,7 @@ from minidynamo.graph import (  # noqa: F401 - the modules of rules fill RULES
     meta_rules_reduce,
     meta_rules_view,
     symbolic,
+    wrappers,
 )
 from minidynamo.graph.meta_rules import RULES, meta_rule
 from minidynamo.graph.meta_value import (
@@ -41,10 +42,11 @@ from minidynamo.graph.meta_value import (
     Unknown,
 )
 from minidynamo.graph.symbolic import NumberMeta, SymbolicMeta
+from minidynamo.graph.wrappers import WrapperMeta
 
 __all__ = [
     "MetaError", "MutatesMeta", "NeedsData", "NumberMeta", "OpFailed", "Result", "SymbolicMeta", "TensorMeta", "Unknown",
-    "canonical", "has_rule", "infer", "is_undifferentiable", "meta_rule", "verify",
+    "WrapperMeta", "canonical", "has_rule", "infer", "is_undifferentiable", "meta_rule", "verify",
 ]  # fmt: skip
 
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.FunctionType)
@@ -109,7 +111,7 @@ def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: boo
     op: a callable (torch.add, operator.add, torch.Tensor.add, getattr, torch.nn.functional.relu, ...) or
     ("method", name).
     args, kwargs: TensorMeta in the place of tensors, also inside tuples, lists, dicts and slices; SymbolicMeta for tensors
-    whose sizes depend on data.
+    whose sizes depend on data, WrapperMeta for wrappers of other tensors.
     grad_mode: whether autograd records.
 
     Returns a TensorMeta or SymbolicMeta, a tuple, list or torch.return_types of them and constants, or a Python constant
@@ -119,6 +121,8 @@ def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: boo
     disagree.
     """
     op = canonical(op)
+    if wrappers.holds_wrapper((args, kwargs)):
+        return wrappers.infer(op, args, kwargs, grad_mode)
     if symbolic.holds_symbolic((args, kwargs)):
         return symbolic.infer(op, args, kwargs, grad_mode, _concrete)
     try:

@@ -411,6 +411,11 @@ class GuardBuilder:
         words = f"{type_name(type(tensor))} {dtype} {leaves.sizes_text(sizes)} on {device}"
         self.emit(guard, "TENSOR_MATCH", guard.origin, *spec, expected=words)
 
+    def DISPATCH_CODE(self, guard: Guard) -> None:
+        """What the code of a tensor wrapper's class reads is what it was. args: the number of the record."""
+        words = f"the code of {type_name(self.get(guard.origin, guard))}"
+        self.emit(guard, "DISPATCH_CODE", guard.origin, *guard.args, expected=words)
+
     def SHAPE_ENV(self, guard: Guard) -> None:
         """A relation between numbers. args: a template and its sources, as for `text.relation`."""
         template, *sources = guard.args

@@ -14,6 +14,7 @@ import torch
 
 from minidynamo import static_access
 from minidynamo.guards import py_leaves
+from minidynamo.guards.code_reads import check_dispatch_code
 from minidynamo.guards.state_reads import check_state_read
 from minidynamo.literals import CONSTRUCTORS, REFS, same
 
@@ -70,6 +71,7 @@ _PYTHON: dict[str, Any] = {
     "___distinct": py_leaves.distinct,
     "___has_own": py_leaves.has_own,
     "___check_state_read": check_state_read,
+    "___check_dispatch_code": check_dispatch_code,
     "___lacks_members": py_leaves.lacks_members,
     "___empty_members": py_leaves.empty_members,
     **CONSTRUCTORS,

@@ -131,12 +131,12 @@ def tensor_spec(tensor: Any) -> TensorSpec:
     include/exclude, dtype, device, `grad mode and requires_grad`, sizes, strides.
 
     Raises TypeError for no tensor, ValueError for a tensor whose metadata a guard cannot state:
-    no strides, symbolic sizes, or a wrapper around other tensors.
+    no strides, symbolic sizes, or a functorch wrapper. Of a wrapper of other tensors it is the outer metadata.
     """
     if not is_subtype(type(tensor), torch.Tensor):
         raise TypeError(f"tensor_spec needs a tensor, not {type_name(type(tensor))}")
     with torch._C.DisableTorchFunctionSubclass():
-        why = why_indescribable(tensor)
+        why = why_indescribable(tensor, wrappers=True)
         if why is not None:
             raise ValueError(f"the tensor is {why}; guard its type and its parts instead")
         return (
@@ -239,6 +239,7 @@ def storage_layout(tensors: tuple[Any, ...]) -> tuple[tuple[int, int], ...]:
     """
     for tensor in tensors:
         tensor_spec(tensor)
+        tensor_storage_offset(tensor)
     return _layout(tensors)
 
 

@@ -113,6 +113,9 @@ KINDS: dict[str, Kind] = {
     "TENSOR_MATCH": _kind(
         "___check_tensors({path}, {0}, {1}, {2}, {3}, {4}, {5}, {6})", 7, "tensor metadata", holes="lllllll"
     ),
+    "DISPATCH_CODE": _kind(
+        "___check_dispatch_code({path}, {0})", 8, "what the code of a tensor wrapper's class reads", holes="l"
+    ),
     "SHAPE_ENV": _kind("___holds({0})", 8, "a relation between sizes and numbers", holes="r"),
     "STORAGE_LAYOUT": _kind(
         "___check_storages({0}, {1})", 8, "which tensors share a storage, and at which distance", holes="tl"

@@ -41,6 +41,7 @@ from ..variables.tensor_subclasses import (
     is_overriding,
     why_not_followed,
 )
+from ..variables.tensor_wrappers import WrapperVariable
 from ..variables.user_objects import UserObject
 from . import torch_functions
 from .builtins import Args, items_of, positional, rule
@@ -299,6 +300,8 @@ def converted(tx: Tracing, result: VariableTracker, cls: ClassVariable) -> Varia
 def as_subclass(tx: Tracing, tensor: TensorVariable, cls: ClassVariable) -> VariableTracker:
     """`tensor.as_subclass(cls)`: a view of that class. It is made after the graph, where autograd records: so one that is made
     where it does not must be a view in the graph."""
+    if isinstance(tensor, WrapperVariable):
+        tx.unsupported(TENSOR_SUBCLASS, type=tensor.type_name(), detail="a wrapper as another class")
     tx.guard_global_state()
     inside: VariableTracker = tensor
     if cls.fn is torch.Tensor or not tx.grad_mode and is_differentiable(tensor):

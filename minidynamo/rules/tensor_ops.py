@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..graph import current_device, meta
-from ..graph.meta import SymbolicMeta, TensorMeta
+from ..graph.meta import SymbolicMeta, TensorMeta, WrapperMeta
 from ..graph.state_keys import Key
 from ..reasons import (
     CALL_ARGUMENTS,
@@ -30,6 +30,7 @@ from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVari
 from ..variables.structseq import StructSequenceVariable
 from ..variables.tensor import READ_DATA, TensorVariable
 from ..variables.tensor_subclasses import TensorSubclass
+from ..variables.tensor_wrappers import WrapperVariable, check_wrappers, new_wrapper
 from . import in_place_views, out_arguments, overrides, torch_exceptions, torch_functions
 from .torch_functions import Argument, TorchKind
 from .torch_state import guard_read
@@ -121,6 +122,9 @@ def tensor_op(
                 metas[1][key] = value.as_meta()
     except TypeError as error:
         tx.unsupported(CALL_ARGUMENTS, name=name, detail=str(error))
+    wrappers = [t for t in _tensors(operands) if isinstance(t, WrapperVariable)]
+    if wrappers:
+        check_wrappers(tx, wrappers)
     in_place_views.refuse(tx, name, target, args)
     changes = False
     try:
@@ -279,7 +283,7 @@ def _infer(
 def _holds_tensor(result: Any) -> bool:
     if isinstance(result, (tuple, list)):
         return any(_holds_tensor(item) for item in result)
-    return isinstance(result, (TensorMeta, SymbolicMeta))
+    return isinstance(result, (TensorMeta, SymbolicMeta, WrapperMeta))
 
 
 def from_constant(tx: Tracing, name: str, value: Any, guards: Provenance) -> VariableTracker:
@@ -303,6 +307,8 @@ def from_result(
     tx: Tracing, name: str, proxy: torch.fx.Proxy, result: Any, guards: Provenance
 ) -> VariableTracker:
     """Trackers for an operator's result: a tensor, or a structure whose leaves are picked out by getitem nodes."""
+    if isinstance(result, WrapperMeta):
+        return new_wrapper(tx, proxy, result, guards)
     if isinstance(result, (TensorMeta, SymbolicMeta)):
         return TensorVariable(proxy, result, guards=guards)
     if result is None:

@@ -14,6 +14,7 @@ from ..graph.meta_value import TensorMeta
 from ..graph.output_graph import OutputGraph
 from ..graph.state_keys import DEFAULT_DEVICE, Key
 from ..graph.symbolic import SymbolicMeta
+from ..graph.wrappers import WrapperMeta
 from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
 from ..pycode.lift import CodeIR
@@ -81,6 +82,7 @@ class Trace:
         self.generators: list[GeneratorVariable] = []
         self.classes: set[type] = set()
         self.class_sources: dict[type, Source] = {}  # one way to each class of a module
+        self.wrapper_classes: dict[type, Source] = {}  # of tensor wrappers: their code is guarded
         self.class_names: set[tuple[type, str]] = (
             set()
         )  # (class of a module, name): what it has there is guarded
@@ -331,7 +333,9 @@ class Trace:
         return {name: LazyVariable(value, LocalSource(name)) for name, value in self.frame.locals.items()}
 
 
-def _guarded(meta: TensorMeta | SymbolicMeta) -> tuple[Any, ...]:
+def _guarded(meta: TensorMeta | SymbolicMeta | WrapperMeta) -> tuple[Any, ...]:
     """What TENSOR_MATCH guards of it."""
+    if isinstance(meta, WrapperMeta):
+        return meta.guarded()
     assert isinstance(meta, TensorMeta), "an input's sizes are known"
     return meta.dtype, meta.device, meta.shape, meta.stride, meta.requires_grad, meta.is_parameter

@@ -27,6 +27,7 @@ from . import (
     sets,
     tensor,
     tensor_subclasses,
+    tensor_wrappers,
     user_objects,
 )
 from .registry import wrapper_for
@@ -58,6 +59,7 @@ __all__ = [
     "sets",
     "tensor",
     "tensor_subclasses",
+    "tensor_wrappers",
     "user_objects",
     "wrapper_for",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..graph.meta import SymbolicMeta, TensorMeta
+from ..graph.meta import SymbolicMeta, TensorMeta, WrapperMeta
 from ..guards.builder import GuardBuilder
 from ..markers import DYNAMIC_MARK, tell_static
 from ..pycode import expr as E
@@ -30,7 +30,7 @@ class TensorVariable(VariableTracker):
     def __init__(
         self,
         proxy: torch.fx.Proxy,
-        meta: TensorMeta | SymbolicMeta,
+        meta: TensorMeta | SymbolicMeta | WrapperMeta,
         source: Source | None = None,
         guards: Provenance = NO_GUARDS,
     ) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..graph.meta import SymbolicMeta, TensorMeta
+from ..graph.wrappers import PLAIN_DISPATCH, is_wrapper_class
 from ..guards.builder import GuardBuilder, can_id_match
 from ..guards.guard import make_guard
 from ..pycode import expr as E
@@ -38,7 +39,6 @@ from .user_objects import (
 
 _MRO = type.__dict__["__mro__"].__get__
 KNOWN = (torch.Tensor, torch._C.TensorBase, torch.nn.Parameter, torch.nn.Buffer, object)
-PLAIN_DISPATCH = type_lookup(torch.Tensor, "__torch_dispatch__")
 SWITCHED_OFF = torch._C._disabled_torch_function_impl  # type: ignore[attr-defined]
 METACLASSES = (type(torch.Tensor), type(torch.nn.Parameter), type(torch.nn.Buffer))
 
@@ -372,7 +372,10 @@ class NoTorchFunctionVariable(ContextVariable):
         return E.Call(E.Const(self.cls), ())
 
 
-@wraps_if("tensor subclass", lambda value: is_subtype(type(value), torch.Tensor))
+@wraps_if(
+    "tensor subclass",
+    lambda value: is_subtype(type(value), torch.Tensor) and not is_wrapper_class(type(value)),
+)
 def wrap_subclass(tx: Tracing, value: torch.Tensor, source: Source) -> VariableTracker:
     """A subclass is never treated as a Tensor."""
     detail = why_not_followed(type(value))

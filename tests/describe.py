@@ -138,7 +138,12 @@ def _tensor(describer: Describer, value: torch.Tensor) -> Any:
         value.is_neg(),
     ]
     if hasattr(type(value), "__tensor_flatten__"):  # a wrapper: its data are those of the tensors in it
-        facts += [value.stride(), value.storage_offset(), describer.storage(value), describer(instance_dict(value))]
+        facts += [
+            value.stride(),
+            value.storage_offset(),
+            describer.storage(value),
+            describer(instance_dict(value)),
+        ]
     elif value.layout is torch.strided and value.device.type != "meta":
         facts += [value.stride(), value.storage_offset(), describer.storage(value)]
         facts.append([_number(x) for x in plain.resolve_conj().resolve_neg().reshape(-1).tolist()])

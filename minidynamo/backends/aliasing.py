@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.fx
@@ -20,8 +20,10 @@ from ..graph.wrappers import is_wrapper_class, parts
 from ..guards import leaves
 from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
+from ..reasons import TENSOR_SUBCLASS, why
 from ..sources import AttrSource, Source
 from ..static_access import instance_dict
+from ..translate.plan import SkipFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,41 +39,46 @@ class Aliasing:
 
 
 def aliasing(graph: CapturedGraph) -> Aliasing:
-    """Which inputs share memory, if the graph writes any."""
+    """Which inputs share memory, if the graph writes any. Raises SkipFrame where compilers would get it wrong."""
     inputs = [part for each in graph.inputs for part in with_memory(each.source, each.example)]
     if len(inputs) < 2 or not writes_input(graph):
         return Aliasing()
-    (first, _), *others = inputs
-    layout = make_guard(first, GuardBuilder.STORAGE_LAYOUT, *(source for source, _ in others))
+    first, *others = (each.source for each in inputs)
+    layout = make_guard(first, GuardBuilder.STORAGE_LAYOUT, *others)
     together = sharing(inputs)
     if not together:
         return Aliasing((layout,))
-    (head, _), *rest = together
-    places = leaves.storage_places(tuple(tensor for _, tensor in together))
-    tag = f"aliasing {leaves.storage_layout(tuple(tensor for _, tensor in inputs))} {places}"
-    return Aliasing(
-        (layout, make_guard(head, GuardBuilder.STORAGE_PLACES, *(source for source, _ in rest))), tag
-    )
+    if any(each.inside for each in together):  # compilers see the outside of wrappers only
+        detail = "a tensor in it shares memory with another input, and the graph writes to inputs"
+        raise SkipFrame(why(TENSOR_SUBCLASS, type="a wrapper of tensors", detail=detail), mark=False)
+    head, *rest = (each.source for each in together)
+    places = leaves.storage_places(tuple(each.tensor for each in together))
+    tag = f"aliasing {leaves.storage_layout(tuple(each.tensor for each in inputs))} {places}"
+    return Aliasing((layout, make_guard(head, GuardBuilder.STORAGE_PLACES, *rest)), tag)
 
 
-Place = tuple[Source, torch.Tensor]
+class Place(NamedTuple):
+    """A tensor with memory: a graph input, or one inside of a wrapper that is an input."""
+
+    source: Source
+    tensor: torch.Tensor
+    inside: bool
 
 
-def with_memory(source: Source, tensor: torch.Tensor) -> Iterator[Place]:
-    """The tensor, or those inside of a wrapper: what has memory of its own."""
+def with_memory(source: Source, tensor: torch.Tensor, inside: bool = False) -> Iterator[Place]:
+    """The tensor, or those inside of a wrapper."""
     if not is_wrapper_class(type(tensor)):
-        yield source, tensor
+        yield Place(source, tensor, inside)
         return
-    names, _ = parts(tensor)
-    for name in names:
-        yield from with_memory(AttrSource(source, name), (instance_dict(tensor) or {})[name])
+    for name in parts(tensor)[0]:
+        yield from with_memory(AttrSource(source, name), (instance_dict(tensor) or {})[name], True)
 
 
 def sharing(inputs: list[Place]) -> list[Place]:
     """Those that share their storage with another one."""
     groups: dict[int, list[Place]] = {}
     for each in inputs:
-        groups.setdefault(each[1].untyped_storage()._cdata, []).append(each)
+        groups.setdefault(each.tensor.untyped_storage()._cdata, []).append(each)
     return [each for group in groups.values() if len(group) > 1 for each in group]
 
 

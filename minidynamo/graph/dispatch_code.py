@@ -33,7 +33,14 @@ from ..pycode.lift import lift, unlift
 from ..static_access import is_subtype, type_lookup
 
 #: What torch calls of a wrapper's class.
-ENTRIES = ("__torch_dispatch__", "__tensor_flatten__", "__tensor_unflatten__", "__new__", "__init__", "__torch_function__")
+ENTRIES = (
+    "__torch_dispatch__",
+    "__tensor_flatten__",
+    "__tensor_unflatten__",
+    "__new__",
+    "__init__",
+    "__torch_function__",
+)
 BUILTINS = frozenset(
     """
     abs all any bool bytes callable classmethod complex dict divmod enumerate filter float frozenset getattr hasattr hash id int
@@ -49,7 +56,19 @@ CHANGES = frozenset(
     """.split()
 )
 #: Beginnings of names of torch's functions that change state of the process or files.
-STATEFUL = ("set_", "_set_", "manual_seed", "seed", "save", "load", "register", "compile", "_register", "fork_", "enable_")
+STATEFUL = (
+    "set_",
+    "_set_",
+    "manual_seed",
+    "seed",
+    "save",
+    "load",
+    "register",
+    "compile",
+    "_register",
+    "fork_",
+    "enable_",
+)
 REFUSED = frozenset(
     "STORE_GLOBAL DELETE_GLOBAL DELETE_ATTR STORE_NAME DELETE_NAME LOAD_NAME LOAD_BUILD_CLASS IMPORT_STAR".split()
 )
@@ -89,7 +108,9 @@ class Look:
         while known != len(self.names) + len(self.classes):
             known = len(self.names) + len(self.classes)
             for cls in self.classes:
-                for name in sorted(self.names if "getattr" not in self.names else self.names | set(_own_names(cls))):
+                for name in sorted(
+                    self.names if "getattr" not in self.names else self.names | set(_own_names(cls))
+                ):
                     self.member(cls, name)
         if self.kept and self.changing:
             raise Seen(f"may change {self.kept[0]} by {self.changing[0]}")
@@ -107,7 +128,9 @@ class Look:
     def member(self, cls: type, name: str) -> None:
         """What a class has under a name that is read somewhere."""
         raw = type_lookup(cls, name, _MISSING)
-        if raw is _MISSING or any(raw is type_lookup(base, name, _MISSING) for base in (object, torch.Tensor)):
+        if raw is _MISSING or any(
+            raw is type_lookup(base, name, _MISSING) for base in (object, torch.Tensor)
+        ):
             if name in ENTRIES:
                 self.reads.add(cls, name, read_member(name))
             return
@@ -159,11 +182,20 @@ class Look:
                 continue
             if at.opname == "STORE_ATTR" and not _stores_into_new(instructions[index - 1], code, makes):
                 raise Seen(f"{code.co_name} stores attribute {name}")
-            if at.opname in ("STORE_DEREF", "DELETE_DEREF") and name in outer and name in fn.__code__.co_freevars:
+            if (
+                at.opname in ("STORE_DEREF", "DELETE_DEREF")
+                and name in outer
+                and name in fn.__code__.co_freevars
+            ):
                 raise Seen(f"{code.co_name} assigns to {name} of another function")
             if at.opname in ("STORE_SUBSCR", "DELETE_SUBSCR"):
                 self.changing.append("an item assignment")
-            if at.opname == "IMPORT_NAME" and name.split(".")[0] not in ("torch", "math", "operator", "functools"):
+            if at.opname == "IMPORT_NAME" and name.split(".")[0] not in (
+                "torch",
+                "math",
+                "operator",
+                "functools",
+            ):
                 raise Seen(f"{code.co_name} imports {name}")
             if at.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
                 self.attribute(code, str(name))
@@ -235,10 +267,16 @@ class Look:
         elif kind in (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType):
             self.builtin(name, value)
         elif isinstance(value, type):
-            if getattr(builtins, value.__name__, None) is value:
-                if value.__name__ not in BUILTINS and not is_subtype(value, BaseException):
+            known: Any = getattr(builtins, value.__name__, None)
+            if known is value:
+                if known.__name__ not in BUILTINS and not is_subtype(value, BaseException):
                     raise Seen(f"uses {name}")
-            elif not _is_torchs(value) or is_subtype(value, torch.Tensor) and value.__dictoffset__ and value is not torch.Tensor:
+            elif (
+                not _is_torchs(value)
+                or is_subtype(value, torch.Tensor)
+                and value.__dictoffset__
+                and value is not torch.Tensor
+            ):
                 if value not in (torch.nn.Parameter, torch.nn.Buffer):
                     self.add_class(value)
                     self.names.update(("__new__", "__init__", "__call__"))
@@ -255,7 +293,11 @@ class Look:
         if module == "builtins" and value.__name__ not in BUILTINS:
             raise Seen(f"calls {name}")
         if module in ("math", "_operator", "builtins", None) and type(value) is types.BuiltinFunctionType:
-            if value.__name__ in ("setitem", "delitem") or module is None and not _is_torchs(type(value.__self__)):
+            if (
+                value.__name__ in ("setitem", "delitem")
+                or module is None
+                and not _is_torchs(type(value.__self__))
+            ):
                 raise Seen(f"calls {name}")
         elif type(module) is str and module.split(".")[0] != "torch":
             raise Seen(f"calls {name}")

@@ -105,7 +105,9 @@ def _tier1(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bo
         return NotImplemented
 
 
-def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool) -> Result:
+def infer(
+    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool, for_compiler: bool = False
+) -> Result:
     """What `op(*args, **kwargs)` gives back, as metadata.
 
     op: a callable (torch.add, operator.add, torch.Tensor.add, getattr, torch.nn.functional.relu, ...) or
@@ -113,6 +115,7 @@ def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: boo
     args, kwargs: TensorMeta in the place of tensors, also inside tuples, lists, dicts and slices; SymbolicMeta for tensors
     whose sizes depend on data, WrapperMeta for wrappers of other tensors.
     grad_mode: whether autograd records.
+    for_compiler: whether views of wrappers have to be such that AOTAutograd can make them again.
 
     Returns a TensorMeta or SymbolicMeta, a tuple, list or torch.return_types of them and constants, or a Python constant
     that follows from metadata alone. An operator that returns one of its arguments returns that argument's
@@ -122,7 +125,7 @@ def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: boo
     """
     op = canonical(op)
     if wrappers.holds_wrapper((args, kwargs)):
-        return wrappers.infer(op, args, kwargs, grad_mode)
+        return wrappers.infer(op, args, kwargs, grad_mode, for_compiler)
     if symbolic.holds_symbolic((args, kwargs)):
         return symbolic.infer(op, args, kwargs, grad_mode, _concrete)
     try:

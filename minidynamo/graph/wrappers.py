@@ -174,7 +174,9 @@ def holds_wrapper(tree: Any) -> bool:
     return found
 
 
-def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool) -> Result:
+def infer(
+    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: bool, for_compiler: bool
+) -> Result:
     """What an operator gives on wrappers, and on plain tensors beside them: `meta.infer`. Raises NeedsData, MutatesMeta, Unknown."""
     inputs: list[tuple[Any, torch.Tensor]] = []
 
@@ -194,7 +196,10 @@ def infer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grad_mode: boo
         with fake.undisturbed(grad_mode, (args, kwargs)), fake.mode():
             given = fake.rebuild(args, make), fake.rebuild(kwargs, make)
             before = [shown(tensor) for _, tensor in inputs]
-            result = _described(op, fake.call(op, *given), inputs)
+            found = fake.call(op, *given)
+            result = _described(op, found, inputs)
+            if for_compiler:
+                _check_views(op, found, [tensor for _, tensor in inputs])
             after = [shown(tensor) for _, tensor in inputs]
     except MetaError:
         raise
@@ -231,6 +236,44 @@ def _described(op: Any, result: Any, inputs: list[tuple[Any, torch.Tensor]]) -> 
     return fake.rebuild(result, describe)
 
 
+def _check_views(op: Any, result: Any, inputs: list[torch.Tensor]) -> None:
+    """Raises Unknown for a result over the memory of a wrapper that AOTAutograd would get wrong: it makes views of inputs again by
+    `as_strided` on the input, which only some classes do right, and it does not see views that are none of the wrapper itself."""
+    wrappers = [tensor for tensor in inputs if is_wrapper_class(type(tensor))]
+
+    def look(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or any(value is tensor for tensor in inputs):
+            return value
+        for base in wrappers:
+            if memory(value) & memory(base) and not _is_strided_view(value, base):
+                raise Unknown(
+                    f"{fake.name_of(op)} gives a view of a wrapper that compilers cannot make again"
+                )
+        return value
+
+    fake.rebuild(result, look)
+
+
+def memory(value: torch.Tensor) -> set[int]:
+    """The storages of a tensor, and of those inside of it."""
+    with torch._C.DisableTorchFunctionSubclass():
+        found = {value.untyped_storage()._cdata}
+    if is_wrapper_class(type(value)):
+        for name in parts(value)[0]:
+            found |= memory((instance_dict(value) or {})[name])
+    return found
+
+
+def _is_strided_view(value: torch.Tensor, base: torch.Tensor) -> bool:
+    """Whether `as_strided` on the base gives what the value is."""
+    with torch.no_grad():
+        try:
+            made = base.as_strided(value.size(), value.stride(), value.storage_offset())
+        except Exception:  # the class does not know the operator, which is the answer
+            return False
+        return type(made) is type(value) and _without_history(shown(made)) == _without_history(shown(value))
+
+
 def _failure(error: Exception, op: Any) -> MetaError:
     from torch._subclasses import fake_tensor
 
@@ -245,5 +288,3 @@ def member(meta: WrapperMeta, name: str) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     return WrapperMeta(value) if is_wrapper_class(type(value)) else TensorMeta.of(value)
-
-

@@ -20,11 +20,6 @@ Matches = Callable[[Any], bool]
 BINDING = (classmethod, staticmethod)
 
 
-def _of_code(fn: types.FunctionType) -> tuple[Any, Any, Any]:
-    """What a function can be given anew."""
-    return fn.__code__, fn.__defaults__, fn.__kwdefaults__
-
-
 def like(value: Any) -> Matches:
     """A test whether another value is this one: constants bit for bit, methods and properties by their functions, the rest by identity.
     Raises TypeError for an object without weak references."""
@@ -50,19 +45,14 @@ def like(value: Any) -> Matches:
     found = weakref.ref(value)
     if kind is not types.FunctionType:
         return lambda other: found() is other
-    code, defaults, named = weakref.ref(value.__code__), *map(_identity, _of_code(value)[1:])
-    return lambda other: (
-        found() is other
-        and other.__code__ is code()
-        and defaults(other.__defaults__)
-        and named(other.__kwdefaults__)
-    )
+    code, defaults, named = weakref.ref(value.__code__), like(value.__defaults__), like(value.__kwdefaults__)
 
+    def unchanged(other: Any) -> bool:
+        if other is None or found() is not other or other.__code__ is not code():
+            return False
+        return defaults(other.__defaults__) and named(other.__kwdefaults__)
 
-def _identity(value: Any) -> Matches:
-    """A test for the very object, which lives as long as the function that has it and is compared after that."""
-    number = id(value)
-    return lambda other: id(other) == number
+    return unchanged
 
 
 def _all(tests: list[Matches], values: Any) -> bool:

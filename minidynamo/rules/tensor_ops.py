@@ -263,7 +263,7 @@ def _infer(
     if tx.trace.for_compiler and tx.grad_mode and meta.is_undifferentiable(op, args, kwargs):
         tx.unsupported(TENSOR_DATA, name=name)
     try:
-        result = meta.infer(op, args, kwargs, tx.grad_mode)
+        result = meta.infer(op, args, kwargs, tx.grad_mode, tx.trace.for_compiler)
     except meta.NeedsData:
         tx.unsupported(TENSOR_DATA, name=f"Tensor.{args[1]}" if target is getattr else name)
     except meta.OpFailed as failed:

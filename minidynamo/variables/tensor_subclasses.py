@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ..graph.meta import SymbolicMeta, TensorMeta
+from ..graph.meta import SymbolicMeta, TensorMeta, WrapperMeta
 from ..graph.wrappers import PLAIN_DISPATCH, is_wrapper_class
 from ..guards.builder import GuardBuilder, can_id_match
 from ..guards.guard import make_guard
@@ -243,6 +243,7 @@ class NewSubclassVariable(TensorSubclass):
     def __init__(self, plain: TensorVariable, class_tracker: Any, inside: TensorVariable) -> None:
         """inside: the tensor that stands for it in the graph; another one than `plain` where autograd does not record."""
         guards = VariableTracker.propagate(plain, class_tracker)
+        assert not isinstance(inside.meta, WrapperMeta), "wrappers have no other class"
         # (A copy: metadata tells by identity which of its operands an operator gives back.)
         TensorVariable.__init__(self, inside.proxy, dataclasses.replace(inside.meta), None, guards)
         self.cls = class_tracker.fn

@@ -118,10 +118,14 @@ def check_wrappers(tx: Tracing, operands: list[WrapperVariable]) -> None:
     """Break the graph where an operator on these wrappers would do something else when the graph runs."""
     first = operands[0]
     if not tx.trace.torch_function and type_lookup(first.cls, "__torch_function__") is PLAIN_FUNCTION:
-        tx.unsupported(TENSOR_SUBCLASS, type=first.type_name(), detail="a wrapper without __torch_function__ for once")
+        tx.unsupported(
+            TENSOR_SUBCLASS, type=first.type_name(), detail="a wrapper without __torch_function__ for once"
+        )
     for effect in tx.trace.effects:  # which are replayed after the graph
         if effect.opname is None or effect.arg in known_names(tx):
-            tx.unsupported(STORE, operation="use", what=f"{effect.arg}, which is stored before a wrapper is used")
+            tx.unsupported(
+                STORE, operation="use", what=f"{effect.arg}, which is stored before a wrapper is used"
+            )
 
 
 def known_names(tx: Tracing) -> set[str]:
@@ -133,12 +137,12 @@ def known_names(tx: Tracing) -> set[str]:
     return found
 
 
-def new_wrapper(
-    tx: Tracing, proxy: torch.fx.Proxy, meta: WrapperMeta, guards: Provenance
-) -> WrapperVariable:
+def new_wrapper(tx: Tracing, proxy: torch.fx.Proxy, meta: WrapperMeta, guards: Provenance) -> WrapperVariable:
     """The tracker of an operator's result."""
     if meta.cls not in tx.trace.wrapper_classes:
-        tx.unsupported(TENSOR_SUBCLASS, type=meta.cls.__name__, detail="a wrapper of a class that is no input's")
+        tx.unsupported(
+            TENSOR_SUBCLASS, type=meta.cls.__name__, detail="a wrapper of a class that is no input's"
+        )
     return WrapperVariable(proxy, meta, guards=guards)
 
 

@@ -32,8 +32,8 @@ class Functional(torch.Tensor):
 
 class Dispatching(torch.Tensor):
     @staticmethod
-    def __new__(cls, elem):
-        return torch.Tensor._make_wrapper_subclass(cls, elem.size(), dtype=elem.dtype)
+    def __new__(cls, elem, **options):
+        return torch.Tensor._make_wrapper_subclass(cls, elem.size(), dtype=elem.dtype, **options)
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
@@ -74,6 +74,7 @@ def described():
     yield torch.zeros(4, 6).as_subclass(Functional)
     yield torch.quantize_per_tensor(torch.zeros(4, 6), 0.1, 0, torch.qint8)
     yield torch.zeros(4, 6, requires_grad=True) * 1
+    yield Dispatching(torch.zeros(4, 6))  # (its own metadata: what is in it is not asked)
     with torch.inference_mode():
         yield torch.zeros(4, 6)
 
@@ -83,7 +84,6 @@ def indescribable():
     yield torch.eye(3).to_sparse_csr()
     yield torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)])
     yield torch.zeros(2, 3).to_mkldnn()
-    yield Dispatching(torch.zeros(2))
 
 
 NO_TENSORS = [None, 1, 1.0, "x", [torch.zeros(1)], torch.float32, torch.Tensor, torch.Size([1]), object()]
@@ -155,6 +155,15 @@ def test_tensors_without_plain_metadata_mismatch_and_cannot_be_described(module)
             module.tensor_spec(tensor)
     with pytest.raises(TypeError, match="needs a tensor, not int"):
         module.tensor_spec(1)
+
+
+@needs_native
+def test_a_wrapper_whose_sizes_are_asked_of_its_class_cannot_be_described():
+    wrapper = Dispatching(torch.zeros(2), dispatch_sizes_strides_policy="sizes")
+    spec = leaves.native.tensor_spec(Dispatching(torch.zeros(2)))
+    assert leaves.native.check_tensors(wrapper, *spec) is False
+    with pytest.raises(ValueError, match="__torch_dispatch__"):
+        leaves.native.tensor_spec(wrapper)
 
 
 @pytest.mark.parametrize("module", [py_leaves, pytest.param(leaves.native, marks=needs_native)])
@@ -453,7 +462,8 @@ def test_tensor_numbers_agree():
             failed = [isinstance(out, type) for out in (native, python)]
             assert native == python or all(failed), (value, index, name)
     for value in described():
-        assert leaves.native.tensor_storage_offset(value) == py_leaves.tensor_storage_offset(value)
+        native, python = (outcome(m.tensor_storage_offset, value) for m in (leaves.native, py_leaves))
+        assert native == python and isinstance(native, type) is (type(value) is Dispatching)
 
 
 @needs_native

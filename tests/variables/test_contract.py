@@ -110,6 +110,10 @@ SAMPLES = [
     Sample(
         "tensor subclass", "T(2).as_subclass(S)", "v is None", other("None"), "class S(torch.Tensor):\n    pass"
     ),
+    Sample(
+        "tensor wrapper", "TwoTensor(T(2), T(2))", "v is None or v * 2", other("None"),
+        "from torch.testing._internal.two_tensor import TwoTensor",
+    ),
     Sample("nn.Module", "torch.nn.LeakyReLU(0.5)", "v(x - 5), v.training", "setattr(V, 'negative_slope', 0.25)"),
     Sample(
         "optimized module", "minidynamo.optimize('eager')(M)", "v(x - 5)", "setattr(M, 'negative_slope', 0.25)",

@@ -42,13 +42,13 @@ def like(value: Any) -> Matches:
         return lambda other: type(other) is dict and _all(keys, other) and _all(values, other.values())
     if is_immutable(value):
         return lambda other: other is value
-    found = weakref.ref(value)
+    found: Callable[[], Any] = weakref.ref(value)
     if kind is not types.FunctionType:
         return lambda other: found() is other
     code, defaults, named = weakref.ref(value.__code__), like(value.__defaults__), like(value.__kwdefaults__)
 
     def unchanged(other: Any) -> bool:
-        if other is None or found() is not other or other.__code__ is not code():
+        if type(other) is not types.FunctionType or found() is not other or other.__code__ is not code():
             return False
         return defaults(other.__defaults__) and named(other.__kwdefaults__)
 

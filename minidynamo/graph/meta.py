@@ -42,11 +42,11 @@ from minidynamo.graph.meta_value import (
     Unknown,
 )
 from minidynamo.graph.symbolic import NumberMeta, SymbolicMeta
-from minidynamo.graph.wrappers import WrapperMeta
+from minidynamo.graph.wrappers import WrapperMeta, holds_wrapper
 
 __all__ = [
     "MetaError", "MutatesMeta", "NeedsData", "NumberMeta", "OpFailed", "Result", "SymbolicMeta", "TensorMeta", "Unknown",
-    "WrapperMeta", "canonical", "has_rule", "infer", "is_undifferentiable", "meta_rule", "verify",
+    "WrapperMeta", "canonical", "has_rule", "holds_wrapper", "infer", "is_undifferentiable", "meta_rule", "verify",
 ]  # fmt: skip
 
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.FunctionType)
@@ -124,7 +124,7 @@ def infer(
     disagree.
     """
     op = canonical(op)
-    if wrappers.holds_wrapper((args, kwargs)):
+    if holds_wrapper((args, kwargs)):
         return wrappers.infer(op, args, kwargs, grad_mode, for_compiler)
     if symbolic.holds_symbolic((args, kwargs)):
         return symbolic.infer(op, args, kwargs, grad_mode, _concrete)

@@ -30,7 +30,7 @@ from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVari
 from ..variables.structseq import StructSequenceVariable
 from ..variables.tensor import READ_DATA, TensorVariable
 from ..variables.tensor_subclasses import TensorSubclass
-from ..variables.tensor_wrappers import WrapperVariable, check_wrappers, new_wrapper
+from ..variables.tensor_wrappers import check_wrappers, new_wrapper
 from . import in_place_views, out_arguments, overrides, torch_exceptions, torch_functions
 from .torch_functions import Argument, TorchKind
 from .torch_state import guard_read
@@ -122,9 +122,8 @@ def tensor_op(
                 metas[1][key] = value.as_meta()
     except TypeError as error:
         tx.unsupported(CALL_ARGUMENTS, name=name, detail=str(error))
-    wrappers = [t for t in _tensors(operands) if isinstance(t, WrapperVariable)]
-    if wrappers:
-        check_wrappers(tx, wrappers)
+    if tx.trace.wrapper_classes and meta.holds_wrapper(metas):
+        check_wrappers(tx)
     in_place_views.refuse(tx, name, target, args)
     changes = False
     try:

@@ -114,13 +114,12 @@ class WrapperVariable(TensorSubclass):
         return TensorVariable.reconstruct(self, emit)
 
 
-def check_wrappers(tx: Tracing, operands: list[WrapperVariable]) -> None:
-    """Break the graph where an operator on these wrappers would do something else when the graph runs."""
-    first = operands[0]
-    if not tx.trace.torch_function and type_lookup(first.cls, "__torch_function__") is PLAIN_FUNCTION:
-        tx.unsupported(
-            TENSOR_SUBCLASS, type=first.type_name(), detail="a wrapper without __torch_function__ for once"
-        )
+def check_wrappers(tx: Tracing) -> None:
+    """Break the graph where an operator on wrappers would do something else when the graph runs."""
+    for cls in () if tx.trace.torch_function else tx.trace.wrapper_classes:
+        if type_lookup(cls, "__torch_function__") is PLAIN_FUNCTION:
+            detail = "a wrapper without __torch_function__ for once"
+            tx.unsupported(TENSOR_SUBCLASS, type=cls.__name__, detail=detail)
     for effect in tx.trace.effects:  # which are replayed after the graph
         if effect.opname is None or effect.arg in known_names(tx):
             tx.unsupported(

@@ -104,3 +104,4 @@ class Capture:
         [], None
     ]  # to be called when the capture is not needed any more: trackers may form cycles
     undoes: bool = False  # what the graph changes is put back when it raises: the frame is run again
+    opened: tuple[VariableTracker, ...] = ()  # managers that are to be entered again, in this order

@@ -293,6 +293,8 @@ class Emitter:
                 self.body.append(E.Effect(effect.opname, effect.arg, operands))
 
     def break_(self, end: Break) -> None:
+        for manager in self.capture.opened:
+            self.fixed(manager)
         for successor in end.ways():
             for value in successor.values():
                 self.fixed(value)

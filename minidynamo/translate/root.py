@@ -37,6 +37,7 @@ from ..rules.devices import know_accelerator
 from ..sources import AttrSource, ClosureSource, FrameValues, LocalSource
 from ..variables.base import VariableTracker
 from ..variables.constant import ConstantVariable
+from ..variables.contexts import can_be_entered_again
 from ..variables.exceptions import ExceptionVariable, ObservedException
 from ..variables.functions import CellVariable
 from ..variables.grad_mode import GradModeVariable, is_grad_method
@@ -50,6 +51,7 @@ from .handlers.stack import SHUFFLES, constant_operand
 from .handlers.table import HANDLERS
 from .inline import inline_call
 from .loops import resumed_at
+from .open_blocks import is_ended_by_a_block
 from .plan import Decision, Plan, RestartAnalysis, SkipFrame
 from .reach import Reached
 from .scope import Scope
@@ -416,16 +418,17 @@ def end_sooner(
     """Decision 11: something that is needed after the graph cannot be rebuilt. Then the graph ends where it was made."""
     live = next((g for g in trace.generators if id(g) in reached.uses or g.unwinds(tx)), None)
     if live is not None:
-        return live.birth, Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain=live.has_blocks())
+        # Plain Python makes it; where it dies may show, so that the rest of the frame is plain too, unless it ends before that.
+        plain = live.has_blocks() and not is_ended_by_a_block(live, roots(end, ()))
+        return live.birth, Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain)
     opened = trace.opened
     if opened and not (
         isinstance(end, Break)
-        and len(opened) == 1
-        and id(opened[0]) in reached.uses
-        and opened[0].can_be_entered_again()
+        and all(id(manager) in reached.uses for manager in opened)
+        and can_be_entered_again(opened)
     ):
         reason = why(CONTEXT_STATE, name=opened[0].type_name(), what="is still open where the graph ends")
-        return opened[0].birth, Decision(reason, tx.where_of(opened[0].birth), plain=True)
+        return opened[0].birth, Decision(reason, tx.where_of(opened[0].birth))
     for tracker in reached.order:
         if isinstance(tracker, ExceptionVariable) and tracker.raised_at is not None:
             return tracker.raised_at, Decision(why(EXCEPTION), tx.where_of(tracker.raised_at))
@@ -482,6 +485,7 @@ def attempt(trace: Trace) -> Capture:
         trace.first_covered is not None,
         trace.release,
         undoes,
+        tuple(trace.opened),
     )
 
 

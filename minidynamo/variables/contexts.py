@@ -3,7 +3,7 @@ nodes of the graph. Where a graph ends inside of the block it leaves it, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,9 +56,10 @@ MANAGERS: dict[type, Manager] = {
 class ContextVariable(VariableTracker):
     """A manager. `node` is the graph's, while it is entered."""
 
-    __slots__ = ("cls", "args", "node", "held", "birth")
+    __slots__ = ("cls", "args", "node", "held", "birth", "found")
     mutable = True
     changes: Key = GRAD_MODE
+    again_is_the_same = True  # entering one like it makes the state that entering this one made
 
     def __init__(self, cls: type, args: tuple[Any, ...], source: Source | None = None) -> None:
         super().__init__(source)
@@ -67,6 +68,7 @@ class ContextVariable(VariableTracker):
         self.node: Any = None
         self.held: Any = None
         self.birth = 0
+        self.found = False  # the grad mode when it was entered
 
     def row(self) -> Manager:
         return MANAGERS[self.cls]
@@ -94,6 +96,7 @@ class ContextVariable(VariableTracker):
         row = self.row()
         self.node = tx.graph.add_op(row.enter, self.args, {}, tx.position()).node
         self.birth = tx.trace.root_index
+        self.found = tx.grad_mode
         if row.in_trace:
             self.held = row.enter(*self.args)
         opened.append(self)
@@ -125,10 +128,6 @@ class ContextVariable(VariableTracker):
         if held is not None:
             leave(held)
 
-    def can_be_entered_again(self) -> bool:
-        """Whether entering it anew makes the state as it is."""
-        return self.cls is not torch.inference_mode or torch.is_grad_enabled() is not self.args[0]
-
     def reconstruct(self, emit: Emitting) -> E.Expr:
         if self.source is not None:
             return emit.load(self.source)
@@ -139,6 +138,18 @@ class ContextVariable(VariableTracker):
         for name, value in {**dict(zip(row.arguments, self.args)), **row.others}.items():
             emit.do(E.Effect("STORE_ATTR", name, (E.Const(value), made)))
         return made
+
+
+def can_be_entered_again(opened: Sequence[ContextVariable]) -> bool:
+    """Whether entering them anew, one after the other, makes the state what it was at each of them and what it is now. (Inference mode
+    sets the grad mode, and puts back what it found.)"""
+    mode: bool | None = None  # as they leave it; None: as the first of them found it
+    for manager in opened:
+        if not manager.again_is_the_same or mode is not None and manager.found is not mode:
+            return False
+        if manager.cls is torch.inference_mode:
+            mode = not manager.args[0]
+    return mode is None or torch.is_grad_enabled() is mode
 
 
 class DeviceContextVariable(ContextVariable):

@@ -332,6 +332,7 @@ class NoTorchFunctionVariable(ContextVariable):
     thing: its tensors are plain."""
 
     __slots__ = ("entered",)
+    again_is_the_same = False
 
     def __init__(self) -> None:
         super().__init__(torch._C.DisableTorchFunctionSubclass, ())
@@ -363,9 +364,6 @@ class NoTorchFunctionVariable(ContextVariable):
 
     def leave_graph(self, graph: Any, where: Any) -> None:
         """The graph does not know of it."""
-
-    def can_be_entered_again(self) -> bool:
-        return False
 
     def reconstruct(self, emit: Emitting) -> E.Expr:
         if self.entered is not None:

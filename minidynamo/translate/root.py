@@ -419,7 +419,7 @@ def end_sooner(
     live = next((g for g in trace.generators if id(g) in reached.uses or g.unwinds(tx)), None)
     if live is not None:
         # Plain Python makes it; where it dies may show, so that the rest of the frame is plain too, unless it ends before that.
-        plain = live.has_blocks() and not is_ended_by_a_block(live, roots(end, ()))
+        plain = live.has_blocks() and not is_ended_by_a_block(live, roots(end, ()), trace)
         return live.birth, Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain)
     opened = trace.opened
     if opened and not (

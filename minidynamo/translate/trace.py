@@ -136,6 +136,10 @@ class Trace:
         """Whether the value of `source` has a tracker."""
         return source in self.by_source
 
+    def tracker_of(self, value: Any) -> VariableTracker | None:
+        """The tracker of an object from outside, if the trace looked at it."""
+        return self._by_object.get(id(value))
+
     def step(self) -> None:
         """Count one instruction. Raises SkipFrame past `config.max_trace_steps`."""
         self.steps += 1

@@ -118,6 +118,24 @@ def f(x, n, log):
         y = y / (6 // n)
     return y - 1
 
+# an ExitStack with three, and others:
+#   5
+def f(x, n, log):
+    y = x + 1
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(managed(log, "a"))
+        y = y * 3
+        stack.callback(log.append, "callback")
+        stack.enter_context(Manager(log))
+        y = y * 3
+        stack.enter_context(managed(log, "b"))
+        y = y * 3
+        minidynamo.graph_break()
+        y = y / (6 // n)
+        stack.enter_context(managed(log, "c"))
+        y = y * 3
+    return y - 1
+
 # the manager has a name:
 #   4
 def f(x, n, log):

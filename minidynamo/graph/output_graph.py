@@ -19,6 +19,7 @@ from ..sources import Source
 from .graph_code import code_made_here
 from .graph_source import unregister_with
 from .memory import any_may_be_input
+from .regions import Region, extract
 from .state_keys import Key
 
 
@@ -119,6 +120,7 @@ class OutputGraph(torch.fx.Tracer):
         ] = {}  # those of them that become results of an operator for autograd
         self.draws_random = False
         self.lines: dict[torch.fx.Node, Position] = {}
+        self.regions: list[Region] = []
 
     @property
     def mutates(self) -> bool:
@@ -173,8 +175,9 @@ class OutputGraph(torch.fx.Tracer):
     def scratch(self) -> Iterator[Callable[[], dict[torch.fx.Node, None]]]:
         """Operators that are added inside are removed again. Gives a function that tells them."""
         known = dict.fromkeys(self.graph.nodes)
-        kept = self.ops, self.written, self.linked, self.draws_random, self.lines
-        self.written, self.linked, self.draws_random, self.lines = {}, {}, False, dict(self.lines)
+        kept = self.ops, self.written, self.linked, self.draws_random, self.lines, self.regions
+        self.written, self.linked, self.draws_random = {}, {}, False
+        self.lines, self.regions = dict(self.lines), []
 
         def added() -> dict[torch.fx.Node, None]:
             return dict.fromkeys(node for node in self.graph.nodes if node not in known)
@@ -182,7 +185,7 @@ class OutputGraph(torch.fx.Tracer):
         yield added
         for node in reversed(added()):
             self.graph.erase_node(node)
-        self.ops, self.written, self.linked, self.draws_random, self.lines = kept
+        self.ops, self.written, self.linked, self.draws_random, self.lines, self.regions = kept
 
     def draws_on_the_cpu(self) -> bool:
         """Its random numbers, if any, come from the CPU's default generator alone, whose state can be put back."""
@@ -210,10 +213,27 @@ class OutputGraph(torch.fx.Tracer):
             node = self.graph.call_function(put_device, (kind, index))
         self.lines[node] = self.lines[first]
 
+    def extract_regions(self, wanted: set[torch.fx.Node]) -> dict[torch.fx.Node, torch.fx.Node]:
+        """Make them graphs of their own. Gives what stands for their nodes outside; what one writes is known by no other."""
+        moved: dict[torch.fx.Node, torch.fx.Node] = {}
+        for region in self.regions:
+            first = self.lines[region.nodes[0]]
+            found = extract(self.graph, region, wanted)
+            moved |= found
+            for node in region.nodes:
+                self.lines.pop(node, None)
+                if node not in found:
+                    self.written.pop(node, None)
+            for node in self.graph.nodes:
+                if node.op != "placeholder" and node not in self.lines:
+                    self.lines[node] = first
+        return moved
+
     def finish(self, wanted: list[torch.fx.Node], states: tuple[tuple[Key, Any], ...] = ()) -> CapturedGraph:
         """Close the graph: it returns the tuple of `wanted` nodes; inputs that nothing uses are dropped."""
         outputs = {node: index for index, node in enumerate(dict.fromkeys(wanted))}
-        self.graph.output(tuple(outputs))
+        moved = self.extract_regions(set(outputs))
+        self.graph.output(tuple(moved.get(node, node) for node in outputs))
         for node in list(self.inputs):
             if not node.users:
                 self.graph.erase_node(node)
@@ -226,7 +246,7 @@ class OutputGraph(torch.fx.Tracer):
             tuple(self.inputs.values()),
             outputs,
             self.ops,
-            tuple(self.written),
+            tuple(moved.get(node, node) for node in self.written),
             self.draws_random,
             states,
             self.lines,

@@ -20,6 +20,7 @@ from ..variables.numbers import NumberVariable
 from ..variables.sequences import RangeVariable, SequenceVariable
 from . import (  # noqa: F401 - iteration, nn_modules fill RULES
     autograd_functions,
+    checkpoints,
     classes,
     collections_,
     control,

@@ -50,10 +50,13 @@ FRESH = frozenset(
 )
 
 
-@cache
 def always_fresh(target: Any) -> bool:
     """Does the operator always give new memory? Its schema tells, unless it is made of other operators."""
-    name = target if isinstance(target, str) else getattr(target, "__name__", "")
+    return _is_fresh(target if isinstance(target, str) else getattr(target, "__name__", ""))
+
+
+@cache
+def _is_fresh(name: str) -> bool:
     if name in FRESH:
         return True
     packet = getattr(torch.ops.aten, name, None) if name and not name.startswith("__") else None

@@ -12,6 +12,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import minidynamo
+from minidynamo.graph import regions
 from tests.eager import check, programs
 
 SETUP = r"""
@@ -234,6 +235,20 @@ def test_nothing_is_kept_but_what_goes_in():
         living.append(sum(ref() is not None for ref in made))
         y.backward()
     assert living[1] == 1 < living[0]
+
+
+def test_the_inner_graph_dies_with_its_entry():
+    fn = minidynamo.optimize("eager", nopython=True)(
+        lambda x: checkpoint(lambda t: t.sin().exp(), x, use_reentrant=False)
+    )
+    fn(torch.ones(3, requires_grad=True)).sum().backward()
+    inner = [each for each in gc.get_objects() if type(each) is regions.Checkpoint]
+    assert inner
+    refs = [weakref.ref(each.module) for each in inner]
+    del inner, fn
+    minidynamo.reset()
+    gc.collect()
+    assert not any(ref() is not None for ref in refs)
 
 
 def test_backward_inside_of_a_captured_function():

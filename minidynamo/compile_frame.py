@@ -22,6 +22,7 @@ from .graph.listing import Listing
 from .graph.output_graph import CapturedGraph, GraphInput
 from .graph.state_keys import Key
 from .graph.undo import undoing
+from .graph.wrappers import is_wrapper_class
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
 from .pycode.expr import Stmt, source
@@ -357,10 +358,12 @@ def record(
 
 
 def input_text(given: GraphInput) -> tuple[str, str, str]:
-    """(name, where it comes from, Python text that makes a tensor with the same metadata, or a generator)."""
+    """(name, where it comes from, Python text that makes a tensor with the same metadata, or a generator; no text for a wrapper)."""
     example = given.example
     if isinstance(example, torch.Generator):
         return given.name, given.source.describe(), f"torch.Generator({str(example.device)!r})"
+    if is_wrapper_class(type(example)):
+        return given.name, given.source.describe(), ""
     made = f"torch.empty_strided({tuple(example.shape)}, {tuple(example.stride())}, dtype={example.dtype}"
     made += f", device={str(example.device)!r}, requires_grad={example.requires_grad})"
     return given.name, given.source.describe(), made

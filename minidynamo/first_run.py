@@ -9,8 +9,10 @@ import torch
 
 from .cache import RERUN
 from .exc import InternalError
+from .graph.wrappers import is_wrapper_class
 from .guards.check_fn import flat_names
 from .sources import FrameValues
+from .static_access import instance_dict
 
 VARARGS, VARKEYWORDS = 0x04, 0x08
 
@@ -98,6 +100,14 @@ def _tensors(want: torch.Tensor, got: torch.Tensor, where: str) -> str | None:
             )
     if want.layout is torch.strided and want.stride() != got.stride():
         return f"stride of {where} is {want.stride()} in plain Python, {got.stride()} captured"
+    if is_wrapper_class(
+        type(want)
+    ):  # what it is made of says more than its operators, which are the program's
+        mine, theirs = instance_dict(got) or {}, instance_dict(want) or {}
+        if mine.keys() != theirs.keys():
+            return f"{where} has attributes {sorted(theirs)} in plain Python, {sorted(mine)} captured"
+        found = (differs(theirs[name], mine[name], f"{where}.{name}") for name in theirs)
+        return next((text for text in found if text is not None), None)
     try:
         torch.testing.assert_close(got.detach(), want.detach(), equal_nan=True)
     except AssertionError as error:

@@ -49,6 +49,15 @@ BUILTINS = frozenset(
     """.split()
 )  # fmt: skip
 PURE_MODULES = (math, operator, functools)
+#: Special names that computing does not use.
+SPARED = frozenset(
+    """
+    __module__ __doc__ __qualname__ __name__ __dict__ __weakref__ __annotations__ __slots__ __firstlineno__ __static_attributes__
+    __reduce__ __reduce_ex__ __getstate__ __setstate__ __copy__ __deepcopy__ __dir__ __init_subclass__ __class_getitem__
+    __orig_bases__ __parameters__ __match_args__ __dataclass_fields__ __dataclass_params__ __replace__ __annotate__
+    """.split()
+)
+PRINTING = ("__repr__", "__str__", "__format__")
 #: Operations that change what they are applied to, where that is no tensor.
 CHANGES = frozenset(
     """
@@ -97,6 +106,7 @@ class Look:
         self.classes: list[type] = []
         self.names: set[str] = set()  # attributes that some code reads
         self.codes: set[types.CodeType] = set()
+        self.spelled: list[tuple[types.CodeType, str]] = []  # names in texts
         self.kept: list[str] = []  # containers that outlive a call
         self.changing: list[str] = []  # what would change one
 
@@ -107,7 +117,9 @@ class Look:
         known = -1
         while known != len(self.names) + len(self.classes):
             known = len(self.names) + len(self.classes)
-            for cls in self.classes:
+            for code, name in self.spelled if "getattr" in self.names else ():
+                self.attribute(code, name)
+            for cls in list(self.classes):
                 for name in sorted(
                     self.names if "getattr" not in self.names else self.names | set(_own_names(cls))
                 ):
@@ -124,6 +136,7 @@ class Look:
         if not any(type(cls) is known for known in METACLASSES):
             raise Seen(f"uses class {cls.__name__}, which has a metaclass")
         self.classes.append(cls)
+        self.names.update(name for name in _own_names(cls) if _is_called_unnamed(name))
 
     def member(self, cls: type, name: str) -> None:
         """What a class has under a name that is read somewhere."""
@@ -177,6 +190,10 @@ class Look:
             name = at.arg
             if at.opname in REFUSED:
                 raise Seen(f"{code.co_name} has {at.opname} {name}")
+            if at.opname.startswith(("FORMAT_", "CONVERT_")):
+                self.names.update(PRINTING)
+            if at.opname == "BINARY_OP" and str(name).endswith("="):
+                self.changing.append(f"{name}")
             if at.opname == "LOAD_GLOBAL":
                 index = self.global_chain(instructions, index, fn)
                 continue
@@ -203,6 +220,8 @@ class Look:
                 self.attribute(code, str(name[0] if isinstance(name, tuple) else name))
             index += 1
         for const in code.co_consts:
+            if type(const) is str and const.isidentifier():  # perhaps a name for getattr
+                self.spelled.append((code, const))
             if isinstance(const, types.CodeType):
                 self.code(const, fn, outer | frozenset(code.co_cellvars))
             elif const == "dispatch_sizes_strides_policy" or (
@@ -232,6 +251,8 @@ class Look:
             self.reads.add(fn, name, read_global(name))
             if value is getattr:
                 self.names.add("getattr")
+            if value in (str, repr):
+                self.names.update(PRINTING)
         else:
             raise Seen(f"uses {name}, which is not defined")
         while type(value) is types.ModuleType and instructions[index].opname in ("LOAD_ATTR", "LOAD_METHOD"):
@@ -266,6 +287,8 @@ class Look:
                 raise Seen(f"calls {name}")
         elif kind in (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType):
             self.builtin(name, value)
+        elif value is operator.methodcaller or value is operator.attrgetter:
+            raise Seen(f"uses {name}")
         elif isinstance(value, type):
             known: Any = getattr(builtins, value.__name__, None)
             if known is value:
@@ -307,6 +330,7 @@ class Look:
     def container(self, name: str, value: Any) -> None:
         """A table that outlives a call: what it holds may be called, and it may be changed by whoever can."""
         self.kept.append(name)
+        self.reads.containers = True
         if type(value) is not dict:
             raise Seen(f"uses {name}, a {type(value).__name__}")
         for key, item in list(value.items()):
@@ -318,6 +342,13 @@ def _own_names(cls: type) -> list[str]:
     """The names in a class and its bases, down to torch's tensors."""
     stop = set(type.__dict__["__mro__"].__get__(torch.Tensor))
     return [name for base in type.__dict__["__mro__"].__get__(cls) if base not in stop for name in vars(base)]
+
+
+def _is_called_unnamed(name: str) -> bool:
+    """Whether Python or torch call a method of this name that no code needs to name: operators, and what torch's own code uses."""
+    if name.startswith("__"):
+        return name not in SPARED and name not in PRINTING
+    return hasattr(torch.Tensor, name)
 
 
 def _stores_into_new(owner: Any, code: types.CodeType, makes: str) -> bool:

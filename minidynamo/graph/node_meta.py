@@ -22,6 +22,7 @@ from ..sources import AttrSource, ItemSource, Source
 from . import fake
 from .meta_value import TensorMeta
 from .output_graph import CapturedGraph, Position
+from .wrappers import is_wrapper_class
 
 MISSING = object()
 
@@ -156,6 +157,7 @@ class GraphFacts:
         self.inputs = {node: given.source for node, given in inputs}  # (compilers rename placeholders)
         self._metas = {node: TensorMeta.of(given.example) for node, given in inputs}
         self._tensors = {node: weakref.ref(given.example) for node, given in inputs}
+        self._wrappers = {node for node, given in inputs if is_wrapper_class(type(given.example))}
         self._examples: dict[torch.fx.Node, Any] | None = None
 
     def attach(self, graph: CapturedGraph) -> None:
@@ -178,6 +180,12 @@ class GraphFacts:
         made: torch.Tensor = mode.from_tensor(tensor) if unchanged else meta.make_empty()
         return made
 
+    def _is_gone(self, node: torch.fx.Node) -> bool:
+        """A wrapper that does not live any more, or changed: metadata alone does not make another."""
+        tensor = self._tensors[node]()
+        same = tensor is not None and TensorMeta.of(tensor) == self._metas[node]
+        return not same and node in self._wrappers
+
     def _run(self, graph: torch.fx.Graph) -> None:
         """Every operator on fakes, in order. (A tensor that changes its own sizes has the last ones.)"""
         examples = self._examples
@@ -189,7 +197,7 @@ class GraphFacts:
             with fake.undisturbed(self.grad_mode, ()), _own_symbols(mode), mode:
                 for node in graph.nodes:
                     if node.op == "placeholder":
-                        if node in self._metas:
+                        if node in self._metas and not self._is_gone(node):
                             examples[node] = values[node] = self._input(mode, node)
                     elif node.op in ("call_function", "call_method"):
                         self._step(node, values, examples)

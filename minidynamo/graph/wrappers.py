@@ -113,6 +113,8 @@ def parts(value: torch.Tensor) -> tuple[list[str], dict[str, Any]]:
     for name in names:
         if not isinstance(members[name], torch.Tensor):
             raise NoWrapper(f"its attribute {name} is no tensor")
+        if type(members[name]) in (torch.Tensor, torch.nn.Parameter) and instance_dict(members[name]):
+            raise NoWrapper(f"its inner tensor {name} has attributes")  # (a fake has none of them)
     described(context)
     return names, others
 

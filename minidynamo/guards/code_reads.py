@@ -60,12 +60,14 @@ def _all(tests: list[Matches], values: Any) -> bool:
 
 
 class CodeReads:
-    """The places that the code of one class reads, and what was there. names: the names of globals and attributes among them."""
+    """The places that the code of one class reads, and what was there. names: the names of globals and attributes among them, `cell x`
+    for the variable x of a function around; containers: some of it can be changed without a name."""
 
     def __init__(self, cls: type) -> None:
         self.cls = weakref.ref(cls, self._forget)
         self.serial = next(_serials)
         self.names: set[str] = set()
+        self.containers = False
         self._places: dict[tuple[int, str], tuple[Callable[[], Any], Matches]] = {}
 
     def _forget(self, _: object) -> None:
@@ -78,6 +80,11 @@ class CodeReads:
         self.names.add(name)
         alive = weakref.ref(owner)
         self._places[id(owner), name] = (lambda: read(alive())), like(read(owner))
+
+    @property
+    def cells(self) -> bool:
+        """Whether it reads variables of functions around."""
+        return any(name.startswith("cell ") for name in self.names)
 
     def hold(self) -> bool:
         """Whether everything is as it was."""

@@ -67,6 +67,11 @@ def script(name: str, function: str, at: str, backend: str, detail: Record) -> s
         raise Unreadable(
             f"{name} {function}: the graph uses objects that a script cannot name: {', '.join(unnamed)}"
         )
+    unmade = [n for n, _, text in detail["inputs"] if not text]
+    if unmade:
+        raise Unreadable(
+            f"{name} {function}: inputs are tensors that wrap others, which a script cannot make: {', '.join(unmade)}"
+        )
     body = "\n".join(f"    {line}" if line.strip() else "" for line in detail["code"].splitlines())
     names = "".join(f"{n} = {text}\n" for n, text in used.items() if n != "torch")
     inputs = "\n".join(f"    like({text}),  # {n}: {where}" for n, where, text in detail["inputs"])

@@ -302,11 +302,15 @@ class Trace:
         dicts = [t.source for t in self._by_object.values() if t.python_type() is dict and t.source]
         changed_dicts = {t.source for t in self.changed.values() if t.python_type() is dict and t.source}
         written = {self.namespaces[names] for names, _ in self.globals_written}
-        for names in self.namespaces.values():
+        for number, names in self.namespaces.items():
             for one in written if names not in written else ():
                 self.guard_distinct(one, names)
+            known = self._by_object.get(
+                number
+            )  # the dict itself, changed as such: names that are read then break the graph
+            itself = known.source if known is not None and names not in written else None
             for one in dicts if names in written else changed_dicts:
-                if one != names:
+                if one not in (names, itself):
                     self.guard_distinct(one, names)
 
     def guard_lacking(self) -> None:

@@ -121,19 +121,24 @@ def check_wrappers(tx: Tracing) -> None:
             detail = "a wrapper without __torch_function__ for once"
             tx.unsupported(TENSOR_SUBCLASS, type=cls.__name__, detail=detail)
     for effect in tx.trace.effects:  # which are replayed after the graph
-        if effect.opname is None or effect.arg in known_names(tx):
-            tx.unsupported(
-                STORE, operation="use", what=f"{effect.arg}, which is stored before a wrapper is used"
-            )
+        words = {effect.arg} if type(effect.arg) is str else set()
+        for operand in effect.operands:
+            if operand.is_python_constant() and type(operand.as_python_constant()) is str:
+                words.add(operand.as_python_constant())
+        if any(_may_read(cls, effect.opname, words) for cls in tx.trace.wrapper_classes):
+            what = f"{effect.arg or 'an item'}, which is stored before a wrapper is used"
+            tx.unsupported(STORE, operation="use", what=what)
 
 
-def known_names(tx: Tracing) -> set[str]:
-    """The names that code of the wrappers' classes in this trace reads."""
-    found: set[str] = set()
-    for cls in tx.trace.wrapper_classes:
-        reads = reads_of(cls)
-        found.update(() if isinstance(reads, str) else reads.names)
-    return found
+def _may_read(cls: type, opname: str | None, words: set[str]) -> bool:
+    """Whether code of the class may read what a change stores. opname: None for a call of a method, of a list say; words: the names and
+    keys in it"""
+    reads = reads_of(cls)
+    if isinstance(reads, str) or not words.isdisjoint(reads.names):
+        return True
+    if reads.containers and opname in (None, "STORE_SUBSCR", "DELETE_SUBSCR"):
+        return True
+    return any(f"cell {word}" in reads.names for word in words) or "cell_contents" in words and reads.cells
 
 
 def new_wrapper(tx: Tracing, proxy: torch.fx.Proxy, meta: WrapperMeta, guards: Provenance) -> WrapperVariable:
@@ -208,3 +213,4 @@ def guard_wrapper(tx: Tracing, value: torch.Tensor, source: Source) -> None:
             guard_wrapper(tx, inner, AttrSource(source, name))
         else:
             tx.install(make_guard(AttrSource(source, name), GuardBuilder.TENSOR_MATCH))
+            tx.install(make_guard(AttrSource(AttrSource(source, name), "__dict__"), GuardBuilder.LENGTH))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.eager import programs
+from tests.eager import check, programs
 
 PROGRAMS = programs(
     r"""
@@ -404,3 +404,11 @@ def f(x, n):
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_effects_are_those_of_plain_python(program):
     program.check()
+
+
+def test_the_modules_globals_as_an_argument():
+    """They are changed as the dict that they are; what reads them by name sees the change."""
+    text = "k = 0\ndef f(d, x):\n    y = x + 1\n    d['k'] = d['k'] + 1\n    return y"
+    again = "k = 0\ndef f(d, x):\n    y = x + k\n    d['k'] = 5\n    return y + k"
+    for source in (text, again):
+        check(source, "f(globals(), T(3))", "f(globals(), T(3))", "f({'k': 1}, T(3))", "k")

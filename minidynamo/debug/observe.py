@@ -139,7 +139,7 @@ def _step(plain: Callable[[Any], None], seen: Observed) -> Callable[[Any], None]
             attempts.append(Attempt(tx.trace))
         index = tx.index
         about = Step(
-            tx.depth(), tx.ir.line_of(index), canonical_text(tx.ir.instructions[index]), stack_text(tx.stack)
+            tx.level, tx.ir.line_of(index), canonical_text(tx.ir.instructions[index]), stack_text(tx.stack)
         )
         attempts[-1].steps.append(about)
         try:

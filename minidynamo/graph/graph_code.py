@@ -94,6 +94,7 @@ class _Writer:
         nodes = list(graph.nodes)
         self.placeholders: list[str] = []
         self.lines: list[str] = []
+        self.places: list[int] = []  # of each line's node
         self.globals: dict[str, Any] = {}
         last: dict[torch.fx.Node, list[str]] = {}  # node -> what is used there for the last time
         seen: set[torch.fx.Node] = set()
@@ -102,11 +103,14 @@ class _Writer:
                 if used not in seen:
                     seen.add(used)
                     last.setdefault(node, []).append(used.name)
-        for node in nodes:
+        for place, node in enumerate(nodes):
             if node.op == "placeholder":
-                if node.args or node.target != node.name or self.lines:
+                if node.args:
                     raise _Unknown
-                self.placeholders.append(node.name)
+                self.placeholders.append(str(node.target))
+                if node.target == node.name:
+                    continue
+                self.lines.append(f"{node.name} = {node.target}")
             elif node.op == "output":
                 self.lines.append(f"return {self.text(node.args[0])}")
             else:
@@ -115,15 +119,13 @@ class _Writer:
                     dead.append(node.name)
                 end = f";  {' = '.join(dead)} = None" if dead else ""
                 self.lines.append(self.statement(node) + end)
+            self.places.append(place)
         if self.globals and not self.globals.keys().isdisjoint([node.name for node in nodes]):
             raise _Unknown
 
     def line_map(self) -> dict[int, int | None]:
         """Line, counted from the head of the function -> place of its node."""
-        first = len(self.placeholders)
-        last = first + len(self.lines)
-        found: dict[int, int | None] = {line + 1: first + line for line in range(len(self.lines))}
-        return found | {len(self.lines) + 1: last - 1}
+        return dict(enumerate((*self.places, self.places[-1]), 1))
 
     def statement(self, node: torch.fx.Node) -> str:
         target, args = node.target, [self.text(arg) for arg in node.args]

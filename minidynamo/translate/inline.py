@@ -28,11 +28,18 @@ class InliningInstructionTranslator(InstructionTranslatorBase):
     def __init__(self, caller: InstructionTranslatorBase, fn: FunctionVariable, scope: Scope) -> None:
         code = fn.code()
         super().__init__(caller.trace, code, lift(code), scope)
-        self.caller = caller
-        self.called_at: Position | None = None
+        self.called_by(caller)
         self.module: Module | None = None
-        self.called_from: tuple[str, int] | None = None  # the user's line of the call, for code of a library
         self.in_library = library_of(code) is not None
+
+    def called_by(self, caller: InstructionTranslatorBase) -> None:
+        """The frame is entered from where `caller` is. That stands still until it is left: what is asked of it is asked once."""
+        self.caller = caller
+        self.level = caller.level + 1
+        self.called_at: Position | None = None
+        self.called_from: tuple[str, int] | None = None  # the user's line of the call, for code of a library
+        self.caller_covers: bool | None = None
+        self.caller_in_block: bool | None = None
 
     def position(self) -> Position:
         if self.called_at is None:
@@ -40,13 +47,18 @@ class InliningInstructionTranslator(InstructionTranslatorBase):
         return Position(self.code, self.current.index, self.called_at, self.module)
 
     def covered(self) -> bool:
-        return super().covered() or self.caller.covered()
+        if super().covered():
+            return True
+        if self.caller_covers is None:
+            self.caller_covers = self.caller.covered()
+        return self.caller_covers
 
     def in_block(self) -> bool:
-        return super().in_block() or self.caller.in_block()
-
-    def depth(self) -> int:
-        return self.caller.depth() + 1
+        if super().in_block():
+            return True
+        if self.caller_in_block is None:
+            self.caller_in_block = self.caller.in_block()
+        return self.caller_in_block
 
     def user_place(self) -> tuple[str, int]:
         """Inside of a library the user's line is the one that called it."""
@@ -78,7 +90,7 @@ def inline_call(
         tx.unsupported(GENERATOR_CALL, name=fn.name())
     if code.co_cellvars and makes_cells_late(lift(code)):
         tx.unsupported(MISSING_OPCODE, opname="a comprehension whose variable is captured")
-    if tx.depth() >= config.max_inline_depth:
+    if tx.level >= config.max_inline_depth:
         tx.unsupported(INLINE_DEPTH, limit=config.max_inline_depth)
     inner = InliningInstructionTranslator(tx, fn, _scope(tx, fn))
     inner.symbolic_locals.update(fn.bind(tx, args, kwargs))

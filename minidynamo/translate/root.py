@@ -134,13 +134,13 @@ class InstructionTranslator(InstructionTranslatorBase):
     def run(self) -> Return | Break:
         """Raises RestartAnalysis for a new decision, SkipFrame when the frame is not to be compiled."""
         entry = resumed_at(self.ir) if is_resume_code(self.code) else -1
+        breaks = self.trace.plan.breaks
         while self.result is None:
             if self.index == entry:
                 self.begins_in_blocks(entry)
                 entry = -1
-            decision = self.trace.plan.breaks.get(self.index)
-            if decision is not None:
-                return self.break_here(decision)
+            if breaks and self.index in breaks:
+                return self.break_here(breaks[self.index])
             at = self.trace.root_index = self.index
             try:
                 self.step()

@@ -45,10 +45,13 @@ def unimplemented(reason: Why, where: Where) -> NoReturn:
 class InstructionTranslatorBase:
     """One frame: stack, locals, cells, position. Implements `variables.base.Tracing` for the trackers."""
 
+    level = 0  # how many calls are inlined around it
+
     def __init__(self, trace: Trace, code: types.CodeType, ir: CodeIR, scope: Scope) -> None:
         self.trace = trace
         self.code = code
         self.ir = ir
+        self.instructions = ir.instructions
         self.scope = scope
         self.stack: list[VariableTracker] = []
         self.symbolic_locals: dict[str, VariableTracker] = {}
@@ -65,13 +68,12 @@ class InstructionTranslatorBase:
     # --- the loop ----------------------------------------------------------------------------------------------------
     def step(self) -> None:
         """Execute one instruction. Raises Unsupported, with the symbolic state as the handler left it."""
-        inst = self.current = self.ir.instructions[self.index]
+        inst = self.current = self.instructions[self.index]
         trace = self.trace
         trace.steps += 1
         if trace.steps > trace.step_limit:
             trace.too_long()
-        opname = inst.opname
-        handler = HANDLERS[opname] if opname in HANDLERS else None
+        handler = HANDLERS.get(inst.opname)
         if handler is None:
             self.unsupported(NOT_CAPTURED.get(inst.opname, MISSING_OPCODE), opname=inst.opname)
         self.index += 1
@@ -291,6 +293,3 @@ class InstructionTranslatorBase:
         self.stack[-1] = result
         self.jump(self.delegation_ends)
         return True
-
-    def depth(self) -> int:
-        return 0

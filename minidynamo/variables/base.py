@@ -215,10 +215,18 @@ class VariableTracker:
     @staticmethod
     def propagate(*trackers: VariableTracker) -> Provenance:
         """The provenance of a value that is made from `trackers`."""
-        if len(trackers) == 1:
-            return trackers[0].guards
-        parents = tuple({id(t.guards): t.guards for t in trackers if t.guards is not NO_GUARDS}.values())
-        return parents[0] if len(parents) == 1 else Provenance((), parents) if parents else NO_GUARDS
+        found, several = NO_GUARDS, None
+        for tracker in trackers:
+            guards = tracker.guards
+            if guards is NO_GUARDS or guards is found:
+                continue
+            if found is NO_GUARDS:
+                found = guards
+            elif several is None:
+                several = {id(found): found, id(guards): guards}
+            else:
+                several[id(guards)] = guards
+        return found if several is None else Provenance((), tuple(several.values()))
 
     # --- what is known ---------------------------------------------------------------------------------------------
     def realize(self, tx: Tracing) -> VariableTracker:

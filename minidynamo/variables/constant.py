@@ -102,11 +102,15 @@ class ConstantVariable(VariableTracker):
             if left is self and isinstance(self.value, TEXT) and symbol in ("%", "%="):
                 tx.unsupported(UNSUPPORTED_CALL, name=f"formatting of {right.type_name()}")
             return None
-        a, b = left.as_python_constant(), right.as_python_constant()
-        if _too_large(symbol, a, b):
-            return VariableTracker.slot_binary(self, tx, symbol, left, right)
-        fn = BINARY.get(symbol) or INPLACE[symbol]
-        return fold(tx, f"operator {symbol}", fn, left, right)
+        return self.of_constants(tx, symbol, left, right)
+
+    def of_constants(
+        self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
+    ) -> VariableTracker:
+        """The operator on two constants, whichever operand's slot it is that computes it."""
+        if symbol in MAY_GROW and _too_large(symbol, left.as_python_constant(), right.as_python_constant()):
+            self._opaque(tx, f"operator {symbol}")
+        return fold(tx, f"operator {symbol}", BINARY.get(symbol) or INPLACE[symbol], left, right)
 
     def slot_compare(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
@@ -190,17 +194,20 @@ def constant_value(tx: Tracing, name: str, value: Any, guards: Provenance = NO_G
     tx.unsupported(UNSUPPORTED_CALL, name=f"{name} giving {tp.__name__}")
 
 
+MAY_GROW = frozenset({"<<", "**", "*", "<<=", "**=", "*="})
+
+
 def _too_large(symbol: str, a: Any, b: Any) -> bool:
     """Would folding build a huge number or string?"""
-    op = symbol.rstrip("=") if symbol != "==" else symbol
+    op = symbol.rstrip("=")
     if op == "<<":
         return type(b) is int and b > FOLD_LIMIT_BITS
     if op == "**":
         return type(a) is int and type(b) is int and b > 0 and a.bit_length() * b > FOLD_LIMIT_BITS
     if op == "*":
-        size = next((len(x) for x in (a, b) if isinstance(x, TEXT)), 0)
-        count = next((x for x in (a, b) if isinstance(x, int)), 0)
-        return size * count > FOLD_LIMIT_BITS
+        if isinstance(a, TEXT):
+            return isinstance(b, int) and len(a) * b > FOLD_LIMIT_BITS
+        return isinstance(b, TEXT) and isinstance(a, int) and len(b) * a > FOLD_LIMIT_BITS
     return False
 
 

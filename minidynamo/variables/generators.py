@@ -148,7 +148,7 @@ class GeneratorVariable(IteratorVariable):
     def entered(self, tx: Tracing) -> Any:
         if self.running:
             tx.unsupported(UNSUPPORTED_CALL, name="a generator that is running already")
-        self.frame.caller = tx
+        self.frame.called_by(tx)
         return self.frame
 
     def close(self, tx: Tracing) -> VariableTracker:
@@ -189,7 +189,7 @@ class GeneratorVariable(IteratorVariable):
             return True
         if frame.trace.globals_written:  # what the handlers name may have been another when it died
             return True
-        frame.caller = tx
+        frame.called_by(tx)
         try:
             frame.unwind(frame.current, ExceptionVariable(GeneratorExit, []).raised(tx, None).exception)
             while frame.ir.instructions[frame.index].opname in PASSING:

@@ -27,6 +27,8 @@ def binary_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableTr
     """CPython: binary_iop1, binary_op1: the left operand's in-place slot, then the two operands' slots. The slot of one type is
     asked once."""
     left, right = left.realize(tx), right.realize(tx)
+    if type(left) is ConstantVariable and type(right) is ConstantVariable:
+        return left.of_constants(tx, symbol, left, right)
     result = left.slot_inplace(tx, symbol, right) if symbol.endswith("=") else None
     if result is not None:
         return result

@@ -61,7 +61,7 @@ def for_iter(tx: Any, inst: Instruction) -> None:
     if item is None:
         tx.jump(inst.target)
     else:
-        tx.push(item)
+        tx.stack.append(item)
 
 
 @handles("RETURN_VALUE")

@@ -15,8 +15,9 @@ from .table import Handler, handles
 
 @handles("BINARY_OP")
 def binary_op(tx: Any, inst: Instruction) -> None:
-    left, right = tx.popn(2)
-    tx.push(protocol.binary_op(tx, inst.arg, left, right))
+    stack = tx.stack
+    right, left = stack.pop(), stack.pop()
+    stack.append(protocol.binary_op(tx, inst.arg, left, right))
 
 
 @handles("COMPARE_OP")

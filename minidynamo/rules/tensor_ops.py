@@ -72,7 +72,10 @@ def name_of(target: Callable[..., Any] | str) -> str:
         return known
     name = getattr(target, "__name__", None) or repr(target)
     module = getattr(target, "__module__", None) or "torch"
-    return name if module == "builtins" else f"{module}.{name}"
+    name = name if module == "builtins" else f"{module}.{name}"
+    if torch_functions.is_torchs_own(target):
+        NAMES[target] = name
+    return name
 
 
 def kind_of(target: Callable[..., Any] | str) -> TorchKind | None:
@@ -173,6 +176,8 @@ def overridden(
 ) -> VariableTracker | None:
     """What `__torch_function__` of an argument's class gives for a call of `target`, if torch asks one."""
     args = [realized(tx, a) for a in args]
+    if not kwargs and all([type(a) in overrides.PLAIN for a in args]):
+        return None
     kwargs = {k: realized(tx, v) for k, v in kwargs.items()}
     return overrides.overridden(tx, name_of(target), target, args, kwargs)
 

@@ -447,6 +447,11 @@ def _callables() -> frozenset[type]:
 _kinds: dict[Any, TorchKind] = {}
 
 
+def is_torchs_own(fn: Any) -> bool:
+    """Whether it is a callable of torch's that was classified before: one that may be held."""
+    return type(fn) in _callables() and fn in _kinds
+
+
 def _classify(fn: Any) -> TorchKind | None:
     known = _exceptions().get(fn)
     if known is not None:

@@ -176,7 +176,7 @@ def overridden(
 ) -> VariableTracker | None:
     """What `__torch_function__` of an argument's class gives for a call of `target`, if torch asks one."""
     args = [realized(tx, a) for a in args]
-    if not kwargs and all([type(a) in overrides.PLAIN for a in args]):
+    if not kwargs and overrides.PLAIN.issuperset(map(type, args)):
         return None
     kwargs = {k: realized(tx, v) for k, v in kwargs.items()}
     return overrides.overridden(tx, name_of(target), target, args, kwargs)

@@ -8,7 +8,7 @@ plain Python, and so is all of it for backends that compile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 import torch
@@ -68,10 +68,8 @@ def _checkpoint(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> 
     if not args or "context_fn" in kwargs:
         refuse(tx, "with contexts")
     options = options_of(tx, kwargs)
-    if trace.effects or trace.globals_written or any(c.written is not None for c in trace.outside_cells):
-        refuse(tx, "after changes that are not made before the graph has run")
     tx.guard_global_state()
-    reached = shapes(tx, [*args, *kwargs.values()])
+    reached = shapes(tx, [*args, *kwargs.values(), *stored(trace)])
     known, written, before = len(graph.graph.nodes), set(graph.written), state_of(trace)
     inputs, regions = len(graph.inputs), len(graph.regions)
     try:
@@ -111,6 +109,14 @@ def changes(state: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*state[:-2], cells)
 
 
+def stored(trace: Any) -> Iterator[VariableTracker]:
+    """What the trace has put somewhere outside, where fn may find it."""
+    for effect in trace.effects:
+        yield from effect.operands
+    yield from trace.globals_written.values()
+    yield from (cell.written for cell in trace.outside_cells if cell.written is not None)
+
+
 def shapes(tx: Tracing, roots: Iterable[VariableTracker]) -> list[tuple[VariableTracker, tuple[Any, ...]]]:
     """What fn can reach that is made in the trace, each with its parts now."""
     found: dict[int, tuple[VariableTracker, tuple[Any, ...]]] = {}
@@ -121,7 +127,7 @@ def shapes(tx: Tracing, roots: Iterable[VariableTracker]) -> list[tuple[Variable
         if id(each) in found or each.source is not None or isinstance(each, LazyVariable):
             continue
         if not isinstance(each, PLAIN):
-            refuse(tx, f"fn is given a {each.type_name()}")
+            refuse(tx, f"fn may change a {each.type_name()}")
         parts = each.children()
         found[id(each)] = each, parts
         left += parts

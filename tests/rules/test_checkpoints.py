@@ -98,6 +98,18 @@ def f(x):
     z = checkpoint(lambda t: t, y, use_reentrant=False)
     return z, z is y
 
+# changes before and after:
+#   run()
+#   count, a.seen
+count = 0
+def f(x):
+    global count
+    count += 1
+    a.seen = [count]
+    y = checkpoint(lambda t: t.sin() * count, x * 1, use_reentrant=False)
+    a.seen.append(count)
+    return y
+
 # without gradients, and under autocast:
 #   run()
 def f(x):
@@ -119,6 +131,16 @@ def f(x):
         seen.append(t.sin())
         return t.cos()
     return checkpoint(g, x * 1, use_reentrant=False), n, len(seen)
+
+# a list that was stored before:
+#   run()
+#   len(a.seen)
+def f(x):
+    a.seen = []
+    def g(t):
+        a.seen.append(1)
+        return t.cos()
+    return checkpoint(g, x * 1, use_reentrant=False)
 
 # a number outside:
 #   run()

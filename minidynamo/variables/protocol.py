@@ -104,10 +104,8 @@ def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> boo
             return a is b
         if type(a) in (int, str) and left.source is None and right.source is None and a != b:
             return False
-    if left.python_type() is not right.python_type() and object not in (
-        left.python_type(),
-        right.python_type(),
-    ):
+    types = known_type(left), known_type(right)
+    if None not in types and types[0] is not types[1]:
         return False
     known = left.known_object(), right.known_object()
     if all(known):
@@ -176,4 +174,4 @@ def iterate(tx: Tracing, value: VariableTracker) -> VariableTracker:
 def known_type(value: VariableTracker) -> Any:
     """The exact type, or None where it is not known (results of instructions that plain Python ran)."""
     tp = value.python_type()
-    return None if tp is object else tp
+    return None if tp is object and value.source is None else tp

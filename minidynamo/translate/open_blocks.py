@@ -12,20 +12,32 @@ from ..variables.lazy import LazyVariable
 from ..variables.new_objects import NewObjectVariable
 from ..variables.sequences import SequenceVariable
 from ..variables.user_objects import UserMethodVariable
+from .capture import Break, BrokenOp, Return
 from .trace import Trace
 
 OF_A_GENERATOR = contextlib._GeneratorContextManager
 ENDS_THEM: tuple[type, ...] = (OF_A_GENERATOR, contextlib.ExitStack)
 
 
-def is_ended_by_a_block(
-    generator: GeneratorVariable, values: Iterable[VariableTracker], trace: Trace
-) -> bool:
-    """Whether leaving a block runs the generator to its end, so that nobody sees when it dies. values: what the frame holds, the
-    `__exit__` of its blocks among it."""
-    ending = [owner for value in values if (owner := owner_of(real(value), trace)) is not None]
+def is_ended_by_a_block(generator: GeneratorVariable, end: Return | Break, trace: Trace) -> bool:
+    """Whether leaving a block runs the generator to its end, so that nobody sees when it dies: a block that is open where the graph
+    ends, or is entered there."""
+    if isinstance(end, Return):
+        return False
+    entered = [real(operand) for op in end.ops if enters(op) for operand in op.operands]
+    ending = [value for value in entered if value.python_type() is OF_A_GENERATOR]
+    held = [*(v for way in end.ways() for v in way.stack), *(v for op in end.ops for v in op.operands)]
+    ending += [owner for value in held if (owner := owner_of(real(value), trace)) is not None]
     found = (manager.attributes.get("gen") for manager in managers(ending))
     return any(gen is not None and real(gen) is generator for gen in found)
+
+
+def enters(op: BrokenOp) -> bool:
+    """Is it the beginning of a block, or a call of `enter_context`?"""
+    methods = (v for v in map(real, op.operands) if isinstance(v, UserMethodVariable))
+    return op.opname == "BEFORE_WITH" or any(
+        m.name == "enter_context" and real(m.owner).python_type() is contextlib.ExitStack for m in methods
+    )
 
 
 def owner_of(leave: VariableTracker, trace: Trace) -> VariableTracker | None:

@@ -323,7 +323,7 @@ class InstructionTranslator(InstructionTranslatorBase):
             reason = why(SKIP_MODULE_CALL, inner=str(decision.reason))
             inner = decision.reason.inner or decision.reason
             raise SkipFrame(dataclasses.replace(reason, inner=inner), decision.cause, mark=False)
-        if not self.worthwhile(plain or not successors):
+        if not self.worthwhile(plain or not successors and caught is None):
             reason = why(SKIP_FIRST, inner=str(decision.reason))
             if decision.reason.is_own_error():
                 reason = dataclasses.replace(reason, inner=decision.reason)
@@ -419,7 +419,7 @@ def end_sooner(
     live = next((g for g in trace.generators if id(g) in reached.uses or g.unwinds(tx)), None)
     if live is not None:
         # Plain Python makes it; where it dies may show, so that the rest of the frame is plain too, unless it ends before that.
-        plain = live.has_blocks() and not is_ended_by_a_block(live, roots(end, ()), trace)
+        plain = live.has_blocks() and not is_ended_by_a_block(live, end, trace)
         return live.birth, Decision(why(GENERATOR_LIVE), tx.where_of(live.birth), plain)
     opened = trace.opened
     if opened and not (

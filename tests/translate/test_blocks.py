@@ -98,6 +98,18 @@ def f(x, n, log):
         y = y + 1
     return y
 
+# raised at once behind a branch: MD201 MD238: 2
+def f(x, n, log):
+    y = x + 1
+    try:
+        if y.sum() > 0:
+            raise KeyError(n)
+        y = y * 2
+    except KeyError as e:
+        log.append(e)
+        y = y * 3
+    return y + 1
+
 # comprehension in try: any: 2
 def f(x, n, log):
     y = x + 1

@@ -105,6 +105,23 @@ def f(x, n, log):
         y = y / (6 // n)
     return y - 1
 
+# it is entered by what breaks the graph:
+#   4
+@contextlib.contextmanager
+def printing(log):
+    print("in")
+    try:
+        yield 3
+    finally:
+        print("out")
+def f(x, n, log):
+    y = x + 1
+    with printing(log) as k, contextlib.ExitStack() as stack:
+        y = y * k
+        y = y * stack.enter_context(printing(log))
+        y = y / (6 // n)
+    return y - 1
+
 # an ExitStack:
 #   4
 def f(x, n, log):

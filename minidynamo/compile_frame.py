@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -200,17 +201,20 @@ def may_run_twice(capture: Capture) -> bool:
     return capture.comparable and (graph is None or not (graph.mutates or graph.draws_random or graph.states))
 
 
-def loaded_inputs(output: Output) -> tuple[Source, ...] | None:
-    """What a direct entry's guards are to load for its graph; None when its arguments are enough."""
-    if output.direct is None:
-        return None
-    sources = tuple(source for source in output.direct[1] if isinstance(source, Source))
-    return sources or None
+@contextlib.contextmanager
+def given_inputs(output: Output, check: CheckFn, inp: FrameInput) -> Iterator[None]:
+    """The code may be called meanwhile, which is not yet a cache entry's."""
+    takers = [handle for handle in output.handles if handle.loaded]
+    for handle in takers:
+        handle.given = check.native.load(*check.arguments(inp.values)) if check.native is not None else None
+    try:
+        yield
+    finally:
+        for handle in takers:
+            handle.given = None
 
 
-def native_direct(
-    output: Output, check: CheckFn
-) -> tuple[EntryHandle, tuple[int, ...] | None, Recipe] | None:
+def native_direct(output: Output) -> tuple[EntryHandle, tuple[int, ...] | None, Recipe] | None:
     """`direct` as the native cache takes it: inputs as flat argument indexes, or None: the guard program loads them."""
     if output.direct is None:
         return None
@@ -218,8 +222,7 @@ def native_direct(
     indexes = tuple(index for index in inputs if isinstance(index, int))
     if len(indexes) == len(inputs):
         return handle, indexes, recipe
-    loaded = check.program is not None and check.program.inputs is not None
-    return (handle, None, recipe) if loaded else None
+    return (handle, None, recipe) if output.loaded else None
 
 
 class Stages:
@@ -262,13 +265,6 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
         stages.done("emit", statements=len(output.body))
         code = assemble(inp.code, output.body)
         stages.done("assemble", bytes=len(code.co_code))
-        if (
-            config.verify
-            and may_run_twice(capture)
-            and output.rerunnable
-            and isinstance(capture.exit, Return)
-        ):
-            compare_first_run(inp.code, code, inp.values, capture.covered)
         validity = Validity()
         check = CheckFunctionManager(
             capture.guards + backend_guards,
@@ -277,9 +273,17 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
             validity,
             guard_nn_modules=config.guard_nn_modules,
             mode=config.guards,
-        ).compile_check_fn(loaded_inputs(output))
+        ).compile_check_fn(output.loaded or None)
         in_python = check.program.in_python() if check.program is not None else len(check.rows)
         stages.done("guards", rows=len(check.rows), in_python=in_python)
+        if (
+            config.verify
+            and may_run_twice(capture)
+            and output.rerunnable
+            and isinstance(capture.exit, Return)
+        ):
+            with given_inputs(output, check, inp):
+                compare_first_run(inp.code, code, inp.values, capture.covered)
         made = GuardedCode(
             code,
             check.entry_point,
@@ -289,7 +293,7 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
             isinstance(capture.exit, Break),
             output.rerunnable,
             record(inp, opts, capture, output, check, time.perf_counter() - stages.begin, code, validity),
-            native_direct(output, check),
+            native_direct(output),
         )
         check.forget_program()
         return made

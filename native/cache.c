@@ -141,7 +141,7 @@ static int check(PyThreadState *ts, MdThread *t, MdEntry *entry, MdFlat *flat)
 {
     MD_COUNT(guards);
     if (MD_LIKELY(Py_IS_TYPE(entry->check_fn, &MdGuards_Type))) {
-        MdInputs *inputs = md_direct_takes_inputs(entry->direct) ? &flat->inputs : NULL;
+        MdInputs *inputs = entry->takes_loaded || md_direct_takes_inputs(entry->direct) ? &flat->inputs : NULL;
         int verdict = md_guards_run((MdGuards *)entry->check_fn, flat->values, inputs, NULL);
         if (MD_LIKELY(verdict >= 0)) {
             return verdict;
@@ -185,11 +185,22 @@ static MdOutcome try_entry(PyThreadState *ts, MdThread *t, MdCodeState *state, M
     return MD_MISS;
 }
 
-MdOutcome md_cache_lookup(PyThreadState *ts, MdThread *t, MdCodeState *state, MdContext *context, MdFlat *flat,
-                          PyFunctionObject *func, uint64_t prefer, MdEntry **found)
+static void add_scope(MdFlat *flat, PyFunctionObject *func)
 {
     flat->values[flat->count] = func->func_globals;
     flat->values[flat->count + 1] = func->func_closure != NULL ? func->func_closure : Py_None;
+}
+
+int md_cache_check(PyThreadState *ts, MdThread *t, MdEntry *entry, MdFlat *flat, PyFunctionObject *func)
+{
+    add_scope(flat, func);
+    return check(ts, t, entry, flat);
+}
+
+MdOutcome md_cache_lookup(PyThreadState *ts, MdThread *t, MdCodeState *state, MdContext *context, MdFlat *flat,
+                          PyFunctionObject *func, uint64_t prefer, MdEntry **found)
+{
+    add_scope(flat, func);
     bool many = state->entries >= MD_MANY_ENTRIES;
     uint64_t signature = many ? md_hint_signature(flat, func) : 0;
     MdEntry *entry = many ? md_hint_find(state, signature) : NULL;

@@ -59,6 +59,50 @@ static inline void md_inputs_free(MdInputs *inputs)
     }
 }
 
+/* Inputs on their way from an entry's guards to the handle that its code calls. Lives on the C stack of whoever runs the
+ * code, for as long as it does: between its guards and its graph anything may happen, such as a finalizer that calls the
+ * same function, whose own inputs then lie on top. */
+typedef struct MdLoaded {
+    MdEntry *entry; /* borrowed; NULL: nothing, or taken */
+    MdInputs inputs;
+    struct MdLoaded *outer;
+} MdLoaded;
+
+/* `inputs` are moved. */
+static inline void md_loaded_enter(MdThread *t, MdLoaded *loaded, MdEntry *entry, MdInputs *inputs)
+{
+    loaded->entry = NULL;
+    loaded->inputs = *inputs;
+    inputs->place = NULL;
+    if (entry->takes_loaded) {
+        loaded->entry = entry;
+        loaded->outer = t->loaded;
+        t->loaded = loaded;
+    }
+}
+
+/* Takes what was loaded for `entry`; false if there is nothing. */
+static inline bool md_loaded_take(MdThread *t, const MdEntry *entry, MdInputs *inputs)
+{
+    MdLoaded *loaded = t->loaded;
+    if (loaded == NULL || loaded->entry != entry) {
+        return false;
+    }
+    t->loaded = loaded->outer;
+    loaded->entry = NULL;
+    *inputs = loaded->inputs;
+    loaded->inputs.place = NULL;
+    return inputs->place != NULL;
+}
+
+static inline void md_loaded_leave(MdThread *t, MdLoaded *loaded)
+{
+    if (MD_UNLIKELY(loaded->entry != NULL)) {
+        t->loaded = loaded->outer;
+    }
+    md_inputs_free(&loaded->inputs);
+}
+
 /* Room for the arguments of a check function: [-1] is the callee's scratch, then flat arguments, globals, closure. */
 #define MD_FLAT_SMALL 24
 typedef struct {
@@ -129,6 +173,10 @@ typedef enum { MD_HIT, MD_MISS, MD_FAILED } MdOutcome;
  * MD_HIT: `*found` is a new reference (the pin), `flat->inputs` what its graph takes if it is direct. MD_FAILED: a check function raised something that is no Exception. */
 MdOutcome md_cache_lookup(PyThreadState *ts, MdThread *t, MdCodeState *state, MdContext *context, MdFlat *flat,
                           PyFunctionObject *func, uint64_t prefer, MdEntry **found);
+
+/* Do the guards of one entry, held by the caller, hold on `flat` as in a look-up? 1: `flat->inputs` is what they loaded;
+ * 0; -1 with an exception that is no failure. */
+int md_cache_check(PyThreadState *ts, MdThread *t, MdEntry *entry, MdFlat *flat, PyFunctionObject *func);
 
 /* Makes an entry of `code` from a GuardedCode-like object; entries of the same key that are no longer valid leave.
  * Returns a new reference. ValueError if the entry's code cannot stand in for `code`. */

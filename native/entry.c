@@ -27,6 +27,24 @@ static int required_flag(PyObject *guarded, const char *name, char *flag)
     return truth < 0 ? -1 : 0;
 }
 
+/* Does a handle take what the guards load? They must load just that. */
+static int find_loaded(MdEntry *self)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->handles); i++) {
+        Py_ssize_t wanted = ((MdHandle *)PyTuple_GET_ITEM(self->handles, i))->loaded_count;
+        bool program = Py_IS_TYPE(self->check_fn, &MdGuards_Type);
+        if (wanted > 0 && (self->takes_loaded || !program || ((MdGuards *)self->check_fn)->input_count != wanted)) {
+            PyErr_Format(PyExc_ValueError,
+                         "cache entry: `check_fn` must be a GuardProgram that loads the %zd inputs of its one handle "
+                         "with `loaded`",
+                         wanted);
+            return -1;
+        }
+        self->takes_loaded = self->takes_loaded || wanted > 0;
+    }
+    return 0;
+}
+
 static int bind_handles(MdEntry *self)
 {
     Py_ssize_t count = PyTuple_GET_SIZE(self->handles);
@@ -47,7 +65,7 @@ static int bind_handles(MdEntry *self)
         }
         PyTuple_SET_ITEM(self->targets, i, target);
     }
-    return 0;
+    return find_loaded(self);
 }
 
 /* The optional attribute `direct`; handles are bound, and the flat arguments of the code are those of the original. */

@@ -45,6 +45,9 @@ typedef struct {
     PyObject *target; /* owned until the handle is bound, then borrowed from the entry; NULL when the entry is dead */
     MdEntry *entry; /* borrowed; NULL before binding and after the entry's death */
     Py_ssize_t outputs; /* >= 0: a graph: runs with capture off, must return so many values */
+    Py_ssize_t *loaded; /* owned: which of the graph's inputs the entry's guards load, the lowest first */
+    Py_ssize_t loaded_count;
+    PyObject *given; /* tuple: what they have loaded, for a call before the handle is bound; or NULL */
     char bound;
 } MdHandle;
 
@@ -68,6 +71,7 @@ struct MdEntry {
     PyObject *graph_error; /* str: type and message of the last exception out of a graph */
     char has_break;
     char rerunnable;
+    char takes_loaded; /* one of its handles is called without what the guards load */
 };
 
 extern PyTypeObject MdKeyed_Type;

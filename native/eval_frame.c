@@ -210,23 +210,52 @@ static PyObject *run_direct(const Call *c, MdEntry *entry, MdInputs *inputs)
     return result;
 }
 
+/* The guards of an entry that has just been made run again, on the frame, for what they load. 1, 0 or -1 as md_cache_check. */
+static int load_inputs(const Call *c, MdEntry *entry, MdInputs *inputs)
+{
+    MdFlat flat;
+    Py_ssize_t count = md_flat_count(c->code);
+    if (md_flat_init(&flat, count) < 0) {
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        flat.values[i] = md_frame_local(c->frame, i);
+    }
+    int held = md_cache_check(c->ts, c->t, entry, &flat, md_frame_func(c->frame));
+    if (held > 0) {
+        *inputs = flat.inputs;
+        flat.inputs.place = NULL;
+    }
+    md_flat_free(&flat);
+    return held;
+}
+
 /* Runs an entry (its reference is stolen: the pin) in the frame; `inputs` are what its guards loaded (released). */
 static PyObject *run_entry(const Call *c, MdEntry *entry, MdInputs *inputs)
 {
     bool have_inputs = inputs->place != NULL || !md_direct_takes_inputs(entry->direct);
+    if (MD_UNLIKELY(entry->takes_loaded && inputs->place == NULL)) {
+        int held = load_inputs(c, entry, inputs);
+        if (held <= 0) { /* 0: what it was made for has changed meanwhile */
+            Py_DECREF((PyObject *)entry);
+            return held < 0 ? give_up(c) : run_plain(c);
+        }
+    }
     if (entry->direct != NULL && have_inputs && !md_profiling(c->ts)) {
         PyObject *value = run_direct(c, entry, inputs);
         Py_DECREF((PyObject *)entry);
         return value;
     }
-    md_inputs_free(inputs);
     Again again;
     bool rerunnable = entry->rerunnable;
     if (rerunnable && again_hold(&again, c) < 0) {
+        md_inputs_free(inputs);
         Py_DECREF((PyObject *)entry);
         return give_up(c);
     }
     PyObject *result;
+    MdLoaded loaded;
+    md_loaded_enter(c->t, &loaded, entry, inputs);
     if (MD_LIKELY(md_frame_retarget(c->ts, c->frame, entry->code))) {
         MD_COUNT(hits_in_place);
         result = run_plain(c);
@@ -234,6 +263,7 @@ static PyObject *run_entry(const Call *c, MdEntry *entry, MdInputs *inputs)
     else {
         result = run_called(c, entry);
     }
+    md_loaded_leave(c->t, &loaded);
     if (md_wants_rerun(entry, &result)) {
         result = again_run(&again, c, entry);
     }

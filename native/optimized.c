@@ -57,17 +57,22 @@ static PyObject *runner(MdOptimized *self, PyFunctionObject *func, MdEntry *entr
     return fresh;
 }
 
-static PyObject *run_code(const Call *c, MdEntry *entry)
+/* `inputs` are what its guards loaded (moved). */
+static PyObject *run_code(const Call *c, MdEntry *entry, MdInputs *inputs)
 {
     PyObject *function = runner(c->self, c->func, entry);
     if (function == NULL) {
+        md_inputs_free(inputs);
         return NULL;
     }
     PyObject *result;
+    MdLoaded loaded;
+    md_loaded_enter(c->t, &loaded, entry, inputs);
     if (entry->has_break) {
         MdScope scope;
         md_scope_enter(c->ts, c->t, &scope, (PyObject *)c->self->context);
         result = md_call(c->ts, function, c->args, c->nargsf, c->kwnames);
+        md_loaded_leave(c->t, &loaded);
         if (md_is_tail(result)) {
             result = md_tail_run(c->ts, c->t, result);
         }
@@ -78,6 +83,9 @@ static PyObject *run_code(const Call *c, MdEntry *entry)
     }
     else {
         result = md_call(c->ts, function, c->args, c->nargsf, c->kwnames);
+    }
+    if (!entry->has_break) {
+        md_loaded_leave(c->t, &loaded);
     }
     Py_DECREF(function);
     return result;
@@ -96,8 +104,10 @@ static PyObject *run_entry(const Call *c, MdEntry *entry, MdFlat *flat)
         md_flat_free(flat);
     }
     else {
+        MdInputs inputs = flat->inputs;
+        flat->inputs.place = NULL;
         md_flat_free(flat);
-        result = run_code(c, entry);
+        result = run_code(c, entry, &inputs);
     }
     if (md_wants_rerun(entry, &result)) {
         result = md_report_rerun(c->ts, c->t, entry, call_function_scoped(c, NULL));

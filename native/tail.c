@@ -101,7 +101,10 @@ static PyObject *run_entry(PyThreadState *ts, MdThread *t, MdTail *self, MdEntry
     else {
         PyObject *func = md_function_like(self->caller, entry->code, false);
         if (func != NULL) {
+            MdLoaded loaded;
+            md_loaded_enter(t, &loaded, entry, &flat->inputs);
             result = call(ts, t, self, func, entry->rerunnable);
+            md_loaded_leave(t, &loaded);
             Py_DECREF(func);
         }
     }

@@ -174,6 +174,15 @@ _ROOT_OPS = {cls: (OPS[name].opcode, operand) for cls, (name, operand) in _ROOTS
 _LOAD_MEMBER, _CHECK_PY = OPS["LOAD_MEMBER"].opcode, OPS["CHECK_PY"].opcode
 
 
+def is_loadable(source: Source, names: tuple[str, ...]) -> bool:
+    """Whether a program for these flat argument names can load the value of a source."""
+    try:
+        _Lowerer(names, torch=False).load(source)
+    except Unlowered:
+        return False
+    return True
+
+
 class _Lowerer:
     def __init__(self, names: tuple[str, ...], torch: bool) -> None:
         self.names = names

@@ -10,7 +10,9 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from .. import config
 from ..guards.check_fn import flat_names
+from ..guards.lower import is_loadable
 from ..sources import LocalSource, Source
 from ..variables.base import VariableTracker
 from ..variables.constant import ConstantVariable
@@ -41,9 +43,26 @@ def direct_plan(
     recipe = _recipe(capture.exit.value, capture, names)
     if recipe is None:
         return None
-    if None in inputs:
-        return tuple(graph_input.source for graph_input in graph.inputs), recipe
-    return tuple(i for i in inputs if i is not None), recipe
+    if None not in inputs:
+        return tuple(i for i in inputs if i is not None), recipe
+    sources = tuple(given.source for given in graph.inputs)
+    return (sources, recipe) if all(is_loadable(source, names) for source in sources) else None
+
+
+def loaded_inputs(capture: Capture, code: types.CodeType) -> tuple[int, ...]:
+    """Which inputs of the graph the guards load for code that calls it. They have been there already; the code would walk to each
+    one again. Arguments lie in the frame, and die there."""
+    graph = capture.graph
+    if graph is None or config.guards == "text":
+        return ()
+    plan, names = direct_plan(capture, code), flat_names(code)
+    if plan is not None and any(isinstance(given, Source) for given in plan[0]):
+        return tuple(range(len(graph.inputs)))
+    return tuple(
+        number
+        for number, given in enumerate(graph.inputs)
+        if not given.convert and not isinstance(given.source, LocalSource) and is_loadable(given.source, names)
+    )
 
 
 def _argument(source: Source | None, names: Sequence[str]) -> int | None:

@@ -25,7 +25,7 @@ from ..variables.lazy import LazyVariable
 from ..variables.opaque import NullVariable
 from .capture import Break, BrokenOp, Capture, Return, Successor
 from .cells import OutsideCell
-from .direct import Recipe, direct_plan
+from .direct import Recipe, direct_plan, loaded_inputs
 from .moves import move
 from .plan import SkipFrame
 from .reloads import FailedLoad
@@ -45,6 +45,7 @@ class Output:
     direct: (
         tuple[EntryHandle, tuple[int, ...] | tuple[Source, ...], Recipe] | None
     )  # what C needs to run the frame without this body
+    loaded: tuple[Source, ...] = ()  # what the guards are to load for the graph
 
 
 TAKEN = "___taken"  # the local of emitted code that says which way a break's branch goes
@@ -71,6 +72,7 @@ class Emitter:
         self._outputs: dict[int, E.Expr] = {}
         self._cells: dict[int, E.Expr] = {}
         self._names = 0
+        self.loaded_inputs: tuple[Source, ...] = ()
         self._graph: E.Local | None = None
 
     # --- Emitting ------------------------------------------------------------------------------------------------------
@@ -205,6 +207,7 @@ class Emitter:
             tuple(self.resumes),
             rerunnable,
             None if plan is None else (self.handles[0], *plan),
+            self.loaded_inputs,
         )
 
     def start(self, call: tuple[E.Stmt, ...]) -> list[E.Stmt]:
@@ -249,9 +252,13 @@ class Emitter:
         if graph is None or self.compiled is None:
             return ()
         self._graph = E.Local("___graph")
-        self.find_forks(i.source for i in graph.inputs)
-        inputs = tuple(map(self.graph_input, graph.inputs))
-        return (E.Assign(self._graph.name, E.Call(self.handle(self.compiled, len(graph.outputs)), inputs)),)
+        loaded = loaded_inputs(self.capture, self.code)
+        self.loaded_inputs = tuple(graph.inputs[number].source for number in loaded)
+        passed = [given for number, given in enumerate(graph.inputs) if number not in set(loaded)]
+        self.find_forks(given.source for given in passed)
+        inputs = tuple(map(self.graph_input, passed))
+        handle = self.handle(self.compiled, len(graph.outputs), loaded)
+        return (E.Assign(self._graph.name, E.Call(handle, inputs)),)
 
     def graph_input(self, given: GraphInput) -> E.Expr:
         value = self.load(given.source)
@@ -260,8 +267,8 @@ class Emitter:
         convert, *others = map(E.Const, given.convert)
         return E.Call(convert, (value, *others))
 
-    def handle(self, target: Any, outputs: int = -1) -> E.Const:
-        made = EntryHandle(target, outputs)
+    def handle(self, target: Any, outputs: int = -1, loaded: tuple[int, ...] = ()) -> E.Const:
+        made = EntryHandle(target, outputs, loaded)
         self.handles.append(made)
         self.owned.append(target)
         return E.Const(made)

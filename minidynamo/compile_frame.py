@@ -31,7 +31,7 @@ from .pycode.lift import lift, unlift
 from .pycode.lower import assemble
 from .pycode.resume import is_resume_code
 from .reasons import Why, unsupported_error
-from .sources import FrameValues, Source
+from .sources import FrameValues
 from .translate.capture import Break, Capture, Return
 from .translate.direct import Recipe
 from .translate.emit import Output, emit

@@ -150,8 +150,7 @@ static MdFound found_getter(PyObject *descriptor, PyObject *obj)
     PyObject *name = PyDescr_NAME(descriptor);
     if (is_class && PyUnicode_CompareWithASCIIString(name, "__module__") == 0) {
         PyObject *dict = ((PyTypeObject *)obj)->tp_dict; /* whose changes give the class another version */
-        PyObject *value =
-            dict != NULL ? _PyDict_GetItem_KnownHash(dict, name, ((PyASCIIObject *)name)->hash) : NULL;
+        PyObject *value = dict != NULL ? _PyDict_GetItem_KnownHash(dict, name, ((PyASCIIObject *)name)->hash) : NULL;
         return (MdFound){.where = value != NULL ? MD_FOUND_ON_TYPE : MD_FOUND_OTHERWISE, .value = value};
     }
     for (size_t i = 0; i < Py_ARRAY_LENGTH(getters); i++) {

@@ -313,6 +313,13 @@ static inline int op_CHECK_NO_ATTR(MdRun *run, const MdInstr *ins)
     return negated(op_CHECK_ATTR(run, ins));
 }
 
+static inline int op_CHECK_PRESENT(MdRun *run, const MdInstr *ins)
+{
+    (void)run;
+    (void)ins;
+    return 1;
+}
+
 static inline int op_CHECK_OWN(MdRun *run, const MdInstr *ins)
 {
     int answer = md_has_own_pure(input(run, ins), ins->object);

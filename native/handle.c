@@ -266,7 +266,8 @@ static PyObject *handle_repr(PyObject *op)
         return PyUnicode_FromString("<EntryHandle of a dropped entry>");
     }
     if (self->loaded_count > 0) {
-        return PyUnicode_FromFormat("<EntryHandle %R, %zd input(s) loaded by guards>", self->target, self->loaded_count);
+        return PyUnicode_FromFormat("<EntryHandle %R, %zd input(s) loaded by guards>", self->target,
+                                    self->loaded_count);
     }
     return PyUnicode_FromFormat("<EntryHandle %R>", self->target);
 }
@@ -325,10 +326,11 @@ PyTypeObject MdHandle_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minidynamo._C.EntryHandle",
     .tp_basicsize = sizeof(MdHandle),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_doc = "EntryHandle(target, n_outputs=-1, loaded=())\n\n"
-              "A hashable constant for code; calls go to the target. n_outputs >= 0 says that the target is a graph:\n"
-              "it runs with capture off and must return a tuple or list of so many values (RuntimeError). `loaded` are\n"
-              "those of its inputs that the guards of the entry load: calls pass the others only.",
+    .tp_doc =
+        "EntryHandle(target, n_outputs=-1, loaded=())\n\n"
+        "A hashable constant for code; calls go to the target. n_outputs >= 0 says that the target is a graph:\n"
+        "it runs with capture off and must return a tuple or list of so many values (RuntimeError). `loaded` are\n"
+        "those of its inputs that the guards of the entry load: calls pass the others only.",
     .tp_new = handle_new,
     .tp_dealloc = handle_dealloc,
     .tp_traverse = handle_traverse,

@@ -393,6 +393,7 @@ static bool classify_check(Maker *m, const MdInstr *ins)
         return true;
     case MD_OP_CHECK_OBJ_ID:
     case MD_OP_CHECK_IS_CONST:
+    case MD_OP_CHECK_PRESENT:
         return true;
     case MD_OP_CHECK_CODE_ID:
         know_type(m, ins->in);

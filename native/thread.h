@@ -18,7 +18,8 @@ typedef struct {
     PyCodeObject *missed; /* borrowed: the code whose entries an OptimizedFunction has just tried, without a hit */
     MdFrame *chain_frame; /* frame handed to the evaluator below ours, and how deep ours is in the chain there */
     int chain_level;
-    struct MdLoaded *loaded; /* what guards have loaded for code that runs and has not taken it yet, the innermost first */
+    struct MdLoaded
+        *loaded; /* what guards have loaded for code that runs and has not taken it yet, the innermost first */
     struct MdTail *tail; /* borrowed: it has made a call whose frame has not begun */
     bool watched; /* the thread state holds an object that tidies up when the thread ends */
 } MdThread;

@@ -306,6 +306,11 @@ class GuardBuilder:
         words = f"{'a' if found else 'no'} subclass of {type_name(base)}"
         self.emit(guard, "SUBCLASS", guard.origin, id(base), found, expected=words)
 
+    def PRESENT(self, guard: Guard) -> None:
+        """There is a value, whichever."""
+        self.get(guard.origin, guard)
+        self.emit(guard, "PRESENT", guard.origin, expected="a value")
+
     def OWN_ATTRIBUTE(self, guard: Guard) -> None:
         """Presence or absence of an attribute in the instance's own dictionary, as it is now. args: the name."""
         (name,) = guard.args

@@ -69,6 +69,7 @@ _PYTHON: dict[str, Any] = {
     "___min": min,
     "___check_places": py_leaves.check_places,
     "___distinct": py_leaves.distinct,
+    "___present": py_leaves.present,
     "___has_own": py_leaves.has_own,
     "___check_state_read": check_state_read,
     "___check_dispatch_code": check_dispatch_code,

@@ -68,6 +68,7 @@ _REGISTER_OPS: dict[str, Run] = {
     "CHECK_LENGTH": lambda value, count: static_access.static_len(value) == count,
     "CHECK_ATTR": static_access.has_static_attr,
     "CHECK_NO_ATTR": lambda value, name: not static_access.has_static_attr(value, name),
+    "CHECK_PRESENT": lambda value, _: True,
     "CHECK_OWN": py_leaves.has_own,
     "CHECK_NO_OWN": lambda value, name: not py_leaves.has_own(value, name),
     "CHECK_LACKS": py_leaves.lacks_members,

@@ -277,6 +277,11 @@ def first_filled(value: object, names: tuple[str, ...]) -> str | None:
     return None
 
 
+def present(value: object) -> bool:
+    """Whatever it is: its path has been followed."""
+    return True
+
+
 def has_own(value: object, name: str) -> bool:
     """The attribute is in the instance's own dictionary. No code of the value's class runs."""
     members = instance_dict(value)

@@ -100,6 +100,7 @@ KINDS: dict[str, Kind] = {
     "EMPTY_MEMBERS": _kind(
         "___empty_members({path}, {0})", 6, "attributes that are empty OrderedDicts", holes="l"
     ),
+    "PRESENT": _kind("___present({path})", 6, "a value that was read and not looked at"),
     "OWN_ATTR": _kind("___has_own({path}, {0})", 6, "attribute in the instance's own dictionary", holes="l"),
     "NOT_OWN_ATTR": _kind(
         "not ___has_own({path}, {0})", 6, "no attribute in the instance's own dictionary", holes="l"

@@ -61,7 +61,9 @@ def loaded_inputs(capture: Capture, code: types.CodeType) -> tuple[int, ...]:
     return tuple(
         number
         for number, given in enumerate(graph.inputs)
-        if not given.convert and not isinstance(given.source, LocalSource) and is_loadable(given.source, names)
+        if not given.convert
+        and not isinstance(given.source, LocalSource)
+        and is_loadable(given.source, names)
     )
 
 

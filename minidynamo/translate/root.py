@@ -11,6 +11,7 @@ from .. import config
 from ..events import Where
 from ..exc import Unsupported
 from ..graph.undo import can_undo
+from ..guards.check_fn import flat_names
 from ..pycode.canon import CANON, TERMINATORS
 from ..pycode.instruction import Instruction
 from ..pycode.lift import CodeIR, lift, slot_names
@@ -467,6 +468,7 @@ def attempt(trace: Trace) -> Capture:
     trace.guard_mutated()
     trace.guard_changed()
     trace.guard_identities()
+    unguarded = trace.guard_read(flat_names(tx.code))
     for kind, index in trace.devices_left():
         trace.graph.begin_on(kind, index)
     graph = trace.graph.finish(reached.nodes(), trace.final_states()) if trace.graph.ops else None
@@ -479,7 +481,7 @@ def attempt(trace: Trace) -> Capture:
         reached.uses,
         trace.first_line(),
         trace.steps,
-        trace.unguarded(),
+        unguarded,
         trace.comparable and not trace.effects and trace.first_covered is None,
         trace.mode_outside,
         trace.first_covered is not None,

@@ -17,6 +17,7 @@ from ..graph.symbolic import SymbolicMeta
 from ..graph.wrappers import WrapperMeta
 from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
+from ..guards.lower import is_loadable
 from ..pycode.lift import CodeIR
 from ..reasons import SKIP_STEPS, STORE, why
 from ..sources import FrameValues, GlobalsSource, LocalSource, Source, StateSource
@@ -223,9 +224,19 @@ class Trace:
         if changed and others:
             self.guard_apart(changed, others)
 
-    def unguarded(self) -> tuple[Source, ...]:
-        """Places that the program read and that no guard reads."""
-        return tuple(dict.fromkeys(lazy.source for lazy in self.lazy if lazy.real is None))
+    def guard_read(self, names: tuple[str, ...]) -> tuple[Source, ...]:
+        """What the program read and nobody looked at is guarded to be there. Returns what the emitted code is to read for that, since
+        the guards of a frame with these arguments cannot."""
+        read = dict.fromkeys(lazy.source for lazy in self.lazy if lazy.real is None)
+        left = []
+        for source in read:
+            if isinstance(source, LocalSource) and source.local in names:
+                continue  # an argument
+            if is_loadable(source, names):
+                self.install(make_guard(source, GuardBuilder.PRESENT))
+            else:
+                left.append(source)
+        return tuple(left)
 
     def outside_cell(
         self, tx: Any, name: str, cell: types.CellType, source: Source, holder: Source | None = None

@@ -161,6 +161,9 @@ CASES = {
     "slot": (guard(B.EQUALS_MATCH, source=AttrSource(X, "a")), slotted(1), slotted(2)),
     "hasattr": (guard(B.HASATTR, "a"), Box(a=1), Box()),
     "no attr": (guard(B.HASATTR, "a"), Box(), Box(a=1)),
+    "present": (guard(B.PRESENT, source=AttrSource(X, "a")), Box(a=None), Box()),
+    "own attribute": (guard(B.OWN_ATTRIBUTE, "a"), Box(a=1), Box()),
+    "no own attribute": (guard(B.OWN_ATTRIBUTE, "a"), Box(), Box(a=1)),
     "lacks": (guard(B.LACKS_MEMBERS, ("a", "b")), Box(c=1), Box(b=1)),
     "empty": (guard(B.EMPTY_MEMBERS, ("a",)), Box(a=OrderedDict()), Box(a=OrderedDict(k=1))),
     "empty, another type": (guard(B.EMPTY_MEMBERS, ("a",)), Box(a=OrderedDict()), Box(a={})),
@@ -502,9 +505,9 @@ def test_no_guard_runs_code_of_the_value_it_meets(build, case):
         holds = check.fn(victim.locals["x"], None, frame.globals, None)
     except (TypeError, AttributeError, LookupError):
         holds = False
-    assert holds is (case in ("no attr", "lacks"))
+    assert holds is (case in ("no attr", "no own attribute", "lacks"))
     failure = explain_failure(check, victim)
-    assert (failure is None) is (case in ("no attr", "lacks"))
+    assert (failure is None) is (case in ("no attr", "no own attribute", "lacks"))
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,7 @@ MEANINGS = [
     ([("CHECK_ATTR", 0, "flag")], [OfMeta], [Thing, OfMeta()]),
     ([("CHECK_ATTR", 0, "a")], [], [Slotted()]),
     ([("CHECK_NO_ATTR", 0, "x")], [thing(), 1, Slotted()], [thing(x=1)]),
+    ([("LOAD_ATTR", 0, "x"), ("CHECK_PRESENT", 1)], [thing(x=None)], [thing(), 1]),
     ([("CHECK_OWN", 0, "x")], [thing(x=1)], [thing(), Thing, 1, Slotted()]),
     ([("CHECK_OWN", 0, "mark")], [marked], [closed(1), len]),
     ([("CHECK_NO_OWN", 0, "method")], [Thing(), Thing, 1, Slotted(), closed(1)], [thing(method=1)]),

@@ -14,7 +14,7 @@ from .classes import class_of
 from .constant import SINGLE, ConstantVariable
 from .functions import BoundMethodVariable, UserFunctionVariable
 from .numbers import NumberVariable
-from .opaque import NullVariable
+from .opaque import NullVariable, OpaqueVariable
 from .sequences import TupleVariable
 from .special_names import reflected
 from .tensor import TensorVariable
@@ -112,6 +112,8 @@ def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> boo
         return known[0][0] is known[1][0]
     if isinstance(left, UserFunctionVariable) and isinstance(right, UserFunctionVariable):
         return same_function(tx, left, right)
+    if isinstance(left, OpaqueVariable) and isinstance(right, OpaqueVariable):
+        return same_opaque(tx, left, right)
     if left.source is not None and right.source is not None and _has_identity(left) and _has_identity(right):
         tx.guard_distinct(left.source, right.source)
         return False
@@ -121,6 +123,16 @@ def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> boo
     if left.mutable and right.mutable and (left.source is None) != (right.source is None):
         return False
     tx.unsupported(OPAQUE_VALUE, operation="operator is", type=f"{left.type_name()} and {right.type_name()}")
+
+
+def same_opaque(tx: Tracing, left: OpaqueVariable, right: OpaqueVariable) -> bool:
+    """Values that are not followed are where they were when the frame began, whatever the trace has put in their places."""
+    frame = tx.trace.frame
+    if left.source.read(frame) is right.source.read(frame):
+        tx.install(make_guard(left.source, GuardBuilder.DUPLICATE_INPUT, right.source))
+        return True
+    tx.guard_distinct(left.source, right.source)
+    return False
 
 
 def same_function(tx: Tracing, left: UserFunctionVariable, right: UserFunctionVariable) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.eager import programs
+from tests.eager import check, programs
 
 PROGRAMS = programs(
     r"""
@@ -128,3 +128,25 @@ def f(a, b, x):
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_constants_behave_as_in_plain_python(program):
     program.check()
+
+
+def test_objects_that_stand_for_nothing():
+    """A bare `object()` is known by where it lies, also when the trace puts something else there."""
+    source = """
+        MISSING = object()
+        OTHER = object()
+        class A:
+            d = MISSING
+        def g(x, v=MISSING, w=OTHER):
+            return (x if v is MISSING else x + 1), v is OTHER, v is w, w is not MISSING, A.d is v, x is v
+        def f(x, *a):
+            global MISSING
+            r = g(x, *a)
+            MISSING = OTHER
+            s = g(x, *a)
+            MISSING = A.d
+            return r, s
+    """
+    arguments = ("", "OTHER", "object()", "OTHER, OTHER", "MISSING, MISSING", "3, None", "T(2)")
+    seen = check(source, *(f"f(T(2), {each})" for each in arguments), warns=True)
+    assert seen.reasons == [] and seen.graphs == len(arguments)

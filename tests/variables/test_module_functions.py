@@ -149,10 +149,3 @@ def test_captured(program):
 @pytest.mark.parametrize("program", BROKEN)
 def test_left_to_plain_python(program):
     assert check(SETUP + program.source, *program.calls).breaks
-
-
-def test_an_object_that_stands_for_nothing():
-    source = (
-        "MISSING = object()\ndef f(x, v=MISSING):\n    return (x if v is MISSING else x + v), x is MISSING\n"
-    )
-    assert check(source, "f(T(2))", "f(T(2), T(2))", "f(T(2), 3)").reasons == []

@@ -19,6 +19,7 @@ from ..reasons import (
     OPERATOR_UNKNOWN,
     TENSOR_DATA,
     TENSOR_STATE,
+    TENSOR_SUBCLASS,
     UNSUPPORTED_CALL,
     Reason,
 )
@@ -196,6 +197,7 @@ def is_linked(kind: TorchKind, operands: Iterable[VariableTracker]) -> bool:
     return not statistics and any(t.meta.requires_grad for t in _tensors(operands))
 
 
+QUANTIZED = frozenset({torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4})
 ITEM = ("item", torch.Tensor.item)
 
 
@@ -314,6 +316,8 @@ def from_result(
     if isinstance(result, WrapperMeta):
         return new_wrapper(tx, proxy, result, guards)
     if isinstance(result, (TensorMeta, SymbolicMeta)):
+        if result.dtype in QUANTIZED:  # scale and zero point are no metadata
+            tx.unsupported(TENSOR_SUBCLASS, type=f"the result of {name}", detail="quantized")
         return TensorVariable(proxy, result, guards=guards)
     if result is None:
         return NONE

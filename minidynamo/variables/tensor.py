@@ -167,6 +167,7 @@ class TensorMethodVariable(VariableTracker):
 REFUSED: tuple[tuple[str, Callable[[torch.Tensor], bool]], ...] = (
     ("nested", lambda t: t.is_nested),
     ("layout without strides", lambda t: t.layout is not torch.strided),
+    ("a view of a tensor without strides", lambda t: t._is_view() and t._base.layout is not torch.strided),  # type: ignore[union-attr]
     ("quantized", lambda t: t.is_quantized),
     ("lazily conjugated or negated", lambda t: t.is_conj() or t.is_neg()),
     ("a functorch wrapper", torch._C._functorch.is_functorch_wrapped_tensor),

@@ -101,6 +101,20 @@ def made_inside(t, x):
     return x.as_subclass(Overriding) * 2, torch.nn.Parameter(x) * 2, torch.nn.Buffer(x) * 2, torch.add(x, x)
 
 
+def quantized_inside(t, x):
+    q = torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)
+    return q.int_repr(), q.dequantize() * 2, q.q_scale(), torch.add(x, x)
+
+
+def values(t, x):
+    v = t.values()
+    return torch.add(x, x), v + 1
+
+
+def lazily(t, x):
+    return t(x.reshape(1, 4)).shape, type(t) is torch.nn.Linear, t(x.reshape(1, 4) + 1).shape, torch.add(x, x)
+
+
 CASES: dict[str, tuple[Callable[..., Any], Callable[[], Any]]] = {
     "plain": (use, lambda: X.clone()),
     "torch_function": (use, lambda: X.clone().as_subclass(Overriding)),
@@ -122,6 +136,8 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Any]]] = {
     "function mode inside": (function_mode_inside, lambda: None),
     "dispatch mode inside": (dispatch_mode_inside, lambda: None),
     "made inside": (made_inside, lambda: None),
+    "quantized inside": (quantized_inside, lambda: None),
+    "values of sparse rows": (values, lambda: torch.eye(4).to_sparse_csr()),
 }
 
 
@@ -155,6 +171,28 @@ def test_as_eager(name):
             for _ in range(2):
                 assert outcome(captured, make(), around) == outcome(fn, make(), around)
     assert name != "plain" or seen.graphs
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.filterwarnings("ignore")
+def test_as_eager_with_a_compiler(name):
+    """What compilers get are plain tensors and wrappers of them."""
+    fn, make = CASES[name]
+    captured = minidynamo.optimize("aot_eager")(fn)
+    for _ in range(2):
+        assert outcome(captured, make(), contextlib.nullcontext) == outcome(
+            fn, make(), contextlib.nullcontext
+        )
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_lazy_module(backend):
+    """Its first call makes its parameters, and another class of it."""
+    captured, module = minidynamo.optimize(backend)(lazily), torch.nn.LazyLinear(2)
+    for _ in range(3):
+        got = captured(module, X)
+        assert got[0] == got[2] == (1, 2) and got[1] and got[3].tolist() == (X + X).tolist()
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -7,6 +7,6 @@ from importlib import import_module
 from tests.pycode.cases.support import CASES as CASES
 
 FILES = """expressions calls unpacking loops comprehensions closures classes exceptions managers matching
-names""".split()
+names nested""".split()
 for _name in FILES:
     import_module(f"tests.pycode.cases.{_name}")

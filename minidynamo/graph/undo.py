@@ -70,9 +70,8 @@ def undoing(graph: CapturedGraph) -> Callable[[Compiled], Compiled]:
 
 def saved(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int | None]:
     """The tensor, a copy of it, and its version, which tells autograd whether it was changed."""
-    with torch.inference_mode(), torch._C.DisableTorchFunction():
-        version = None if tensor.is_inference() else tensor._version
-        return tensor, tensor.clone(), version
+    version = None if tensor.is_inference() else tensor._version
+    return tensor, tensor.detach().clone(), version
 
 
 def put_back(tensor: torch.Tensor, content: torch.Tensor, version: int | None) -> None:

@@ -233,6 +233,32 @@ def f(x): return x * 2, x.dtype
     assert len(seen.recompiles) >= 1 and len(seen.compiled) >= 2, seen
 
 
+CHANGES = {
+    "a constant": "setattr(w, 'scale', 0.25)",
+    "an inner tensor": "setattr(w, 'stored', T(2, 3).to(torch.int16))",
+    "an inner tensor of other data": "setattr(w, 'stored', (T(2, 3) * 2).to(torch.int8))",
+    "a new attribute": "setattr(w, 'more', 1)",
+    "an attribute of an inner tensor": "setattr(w.stored, 'mark', 1)",
+    "code": "setattr(Scaled, 'dequantize', lambda self: self.stored * 7)",
+    "code in place": "setattr(Scaled.dequantize, '__code__', (lambda self: self.stored * 7).__code__)",
+    "a global": "globals().__setitem__('return_and_correct_aliasing', lambda f, a, k, made: made)",
+    "a gradient": "w.requires_grad_()",
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_what_was_there_for_many_calls(name):
+    body = """
+w = scaled(2, 3)
+m = torch.nn.Module()
+m.w = torch.nn.Parameter(scaled(2, 3), requires_grad=False)
+def f(x): return x * w, w.clone().scale, m.w + 1, m.w.scale
+"""
+    warm = ["f(torch.ones(3))"] * 4
+    again = CHANGES[name].replace("(w", "(m.w") if "(w" in CHANGES[name] else CHANGES[name]
+    check(HEAD + body, *warm, CHANGES[name], *warm[:2], again, *warm[:2])
+
+
 EFFECTS = {
     "prints": "print(func)",
     "counts in a global": "global calls\n        calls += 1",

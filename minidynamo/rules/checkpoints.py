@@ -2,8 +2,8 @@
 the inner graph of one node, which calls `checkpoint` itself.
 
 Autograd runs the inner graph once more, where plain Python would run `fn` again. So `fn` may do nothing but compute with tensors: what it
-changes besides, state of torch's that would stay changed where the second run ends early, and numbers read from tensors are left to
-plain Python, and so is all of it for backends that compile.
+changes besides, state of torch's (but the grad mode) that would stay changed where the second run ends early, and numbers read from
+tensors are left to plain Python, and so is all of it for backends that compile.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import torch.utils.checkpoint
 
 from ..graph.memory import may_be_input
 from ..graph.regions import Region
+from ..graph.state_keys import GRAD_MODE
 from ..reasons import UNSUPPORTED_CALL
 from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable
@@ -70,7 +71,7 @@ def _checkpoint(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> 
     options = options_of(tx, kwargs)
     tx.guard_global_state()
     reached = shapes(tx, [*args, *kwargs.values(), *stored(trace)])
-    known, written, before = len(graph.graph.nodes), set(graph.written), state_of(trace)
+    known, written, before = len(graph.graph.nodes), set(graph.written), changes(tx)
     inputs, regions = len(graph.inputs), len(graph.regions)
     try:
         result = tx.call(args[0], list(args[1:]), kwargs)
@@ -80,7 +81,7 @@ def _checkpoint(tx: Tracing, args: Args, kwargs: dict[str, VariableTracker]) -> 
     nodes = tuple(list(graph.graph.nodes)[added:])
     if len(graph.regions) > regions:
         refuse(tx, "one inside another")
-    if changes(before) != changes(state_of(trace)) or not as_before(reached):
+    if before != changes(tx) or not as_before(reached):
         refuse(tx, "fn changes something")
     check_nodes(tx, nodes, [node for node in graph.written if node not in written])
     if graph.draws_random and not graph.draws_on_the_cpu():
@@ -103,10 +104,11 @@ def options_of(tx: Tracing, kwargs: dict[str, VariableTracker]) -> dict[str, Any
     return found
 
 
-def changes(state: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Of `state_of`, without the count of the graph's inputs: fn may be the first to look at a tensor."""
-    *_, _inputs, cells = state
-    return (*state[:-2], cells)
+def changes(tx: Tracing) -> tuple[Any, ...]:
+    """`state_of` without the count of the graph's inputs (fn may be the first to look at a tensor), and the grad mode by its value: where
+    the second run ends early autograd records, and `checkpoint` puts back what was before."""
+    effects, names, mutated, states, opened, _inputs, cells = state_of(tx.trace)
+    return effects, names, mutated, states - (GRAD_MODE in tx.trace.states), opened, cells, tx.grad_mode
 
 
 def stored(trace: Any) -> Iterator[VariableTracker]:
@@ -161,7 +163,7 @@ def check_nodes(tx: Tracing, nodes: tuple[torch.fx.Node, ...], written: list[tor
 
 
 def is_operator(target: Any) -> bool:
-    if isinstance(target, ApplyFunction):
+    if isinstance(target, ApplyFunction) or target is torch._C._set_grad_enabled:
         return True
     kind = kind_of(target)
     return kind is not None and kind.in_graph

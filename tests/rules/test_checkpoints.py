@@ -98,6 +98,18 @@ def f(x):
     z = checkpoint(lambda t: t, y, use_reentrant=False)
     return z, z is y
 
+# grad modes inside:
+#   (run(), torch.is_grad_enabled())
+#   (run(), torch.is_grad_enabled())
+def f(x):
+    def g(t):
+        with torch.no_grad():
+            y = b(t).exp()
+            with torch.enable_grad():
+                z = t.sin()
+        return (t * y).sin() + z.exp()
+    return checkpoint(g, x * 1, use_reentrant=False)
+
 # changes before and after:
 #   run()
 #   count, a.seen
@@ -163,9 +175,8 @@ def f(x):
 #   run()
 def f(x):
     def g(t):
-        with torch.no_grad():
-            y = t.exp()
-        return t * y
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return a(t)
     return checkpoint(g, x * 1, use_reentrant=False)
 
 # fn raises:

@@ -108,6 +108,39 @@ void md_state_mark(MdCodeState *state, MdMark mark, bool demoted)
     state->fruitless = 0;
 }
 
+/* ---- inputs ---- */
+
+static MdInputs spare; /* room that nobody uses; under the GIL */
+
+int md_inputs_make(MdInputs *inputs, Py_ssize_t count)
+{
+    if (spare.room > count) {
+        *inputs = spare;
+        spare = (MdInputs){0};
+    }
+    else {
+        inputs->place = PyMem_New(PyObject *, count + 1);
+        inputs->room = count + 1;
+    }
+    inputs->count = count;
+    if (inputs->place == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+void md_inputs_give_back(MdInputs *inputs)
+{
+    PyObject **unused = inputs->place;
+    if (inputs->room > spare.room) {
+        unused = spare.place;
+        spare = *inputs;
+    }
+    PyMem_Free(unused);
+    inputs->place = NULL;
+}
+
 /* ---- lookup ---- */
 
 static bool serves(MdEntry *entry, MdContext *context)

@@ -46,7 +46,13 @@ void md_state_mark(MdCodeState *state, MdMark mark, bool demoted);
 typedef struct {
     PyObject **place; /* NULL: nothing */
     Py_ssize_t count;
+    Py_ssize_t room; /* how many pointers fit */
 } MdInputs;
+
+/* Room for `count` inputs, whose places are not yet filled: -1 with MemoryError. It is used again and again: malloc tidies up
+ * before it gives out some kilobytes, in each call. */
+int md_inputs_make(MdInputs *inputs, Py_ssize_t count);
+void md_inputs_give_back(MdInputs *inputs);
 
 static inline void md_inputs_free(MdInputs *inputs)
 {
@@ -54,8 +60,7 @@ static inline void md_inputs_free(MdInputs *inputs)
         for (Py_ssize_t i = 1; i <= inputs->count; i++) {
             Py_XDECREF(inputs->place[i]);
         }
-        PyMem_Free(inputs->place);
-        inputs->place = NULL;
+        md_inputs_give_back(inputs);
     }
 }
 

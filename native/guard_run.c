@@ -50,12 +50,9 @@ static int attest(MdGuards *self, PyObject *const *values, int verdict)
 int md_guards_hand_over(MdRun *run, MdInputs *inputs)
 {
     Py_ssize_t count = run->self->input_count;
-    inputs->place = PyMem_New(PyObject *, count + 1);
-    if (inputs->place == NULL) {
-        PyErr_NoMemory();
+    if (md_inputs_make(inputs, count) < 0) {
         return -1;
     }
-    inputs->count = count;
     for (Py_ssize_t i = 0; i < count; i++) {
         inputs->place[i + 1] = Py_NewRef(run->registers[run->self->inputs[i]]);
     }

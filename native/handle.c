@@ -74,10 +74,7 @@ static int take_loaded(MdHandle *self, MdThread *t, MdInputs *inputs)
                         "optimized function can run it");
         return -1;
     }
-    inputs->count = self->loaded_count;
-    inputs->place = PyMem_New(PyObject *, inputs->count + 1);
-    if (inputs->place == NULL) {
-        PyErr_NoMemory();
+    if (md_inputs_make(inputs, self->loaded_count) < 0) {
         return -1;
     }
     for (Py_ssize_t i = 0; i < inputs->count; i++) {

@@ -23,11 +23,11 @@ from ..variables.constant import ConstantVariable
 from ..variables.dicts import DictVariable
 from ..variables.functions import BoundMethodVariable, CellVariable, FunctionVariable
 from ..variables.lazy import LazyVariable
+from ..variables.methods import UserMethodVariable
 from ..variables.partials import PartialVariable
 from ..variables.raising import ObservedException
 from ..variables.sequences import SequenceVariable
 from ..variables.tensor import TensorVariable
-from ..variables.user_objects import UserMethodVariable
 from .autograd_functions import ApplyFunction, state_of
 from .builtins import Args, rule
 from .tensor_ops import kind_of

@@ -24,6 +24,7 @@ from ..variables.enums import is_enumeration
 from ..variables.exceptions import SIMPLE_INIT, ExceptionVariable
 from ..variables.functions import BuiltinVariable, FunctionVariable
 from ..variables.keys import Key
+from ..variables.methods import UserMethodVariable
 from ..variables.module_objects import NewModuleVariable
 from ..variables.new_objects import NewObjectVariable
 from ..variables.own_access import NewOwnAccessVariable, has_own_access
@@ -34,7 +35,6 @@ from ..variables.super import SuperVariable, may_be_super
 from ..variables.user_objects import (
     HEAP_TYPE,
     USUAL,
-    UserMethodVariable,
     UserObject,
     has_plain_attributes,
     is_users_object,

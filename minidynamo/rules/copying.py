@@ -19,11 +19,12 @@ from ..variables.enums import EnumVariable
 from ..variables.functions import BuiltinVariable, FunctionVariable
 from ..variables.instance_dict import InstanceDictVariable
 from ..variables.keys import Key
+from ..variables.methods import UserMethodVariable
 from ..variables.modules import PythonModuleVariable
 from ..variables.new_objects import NewObjectVariable
 from ..variables.sequences import NONE, ListVariable, TupleVariable
 from ..variables.sets import FrozenSetVariable, SetVariable
-from ..variables.user_objects import SLOT, UserMethodVariable, UserObject
+from ..variables.user_objects import SLOT, UserObject
 from .builtins import lacks, positional, rule
 from .classes import ABSTRACT, allocate, makes_plain_objects, may_allocate
 

@@ -13,8 +13,9 @@ from ..variables.base import Tracing, VariableTracker
 from ..variables.constant import ConstantVariable
 from ..variables.facts import LimitsVariable, SignatureVariable, parameter_names
 from ..variables.functions import InnerFunctionVariable, UserFunctionVariable
+from ..variables.methods import UserMethodVariable
 from ..variables.sequences import SliceVariable
-from ..variables.user_objects import UserMethodVariable, UserObjectVariable
+from ..variables.user_objects import UserObjectVariable
 from .builtins import positional, rule
 
 NONE = ConstantVariable(None)

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from ..variables.base import VariableTracker
 from ..variables.generators import GeneratorVariable
 from ..variables.lazy import LazyVariable
+from ..variables.methods import UserMethodVariable
 from ..variables.new_objects import NewObjectVariable
 from ..variables.sequences import SequenceVariable
-from ..variables.user_objects import UserMethodVariable
 from .capture import Break, BrokenOp, Return
 from .trace import Trace
 

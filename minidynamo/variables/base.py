@@ -281,6 +281,10 @@ class VariableTracker:
             return self.as_python_constant()
         raise TypeError(f"a value of type {self.type_name()}")
 
+    def has_stored(self, name: str) -> bool:
+        """Whether the trace has stored or deleted an attribute of that name, so that reading it again gives something else."""
+        return False
+
     def children(self) -> tuple[VariableTracker, ...]:
         """Trackers that rebuilding this one needs."""
         return ()

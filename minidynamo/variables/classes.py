@@ -18,8 +18,9 @@ from .bound_enums import is_bound_enumeration, members_of
 from .constant import ConstantVariable
 from .enums import is_enumeration, member_map
 from .functions import BuiltinVariable
+from .methods import UserMethodVariable
 from .registry import wraps_if
-from .user_objects import HEAP_TYPE, MISSING, UserMethodVariable, is_data_descriptor
+from .user_objects import HEAP_TYPE, MISSING, is_data_descriptor
 
 LIBRARY_METACLASSES = (type, abc.ABCMeta)
 # Descriptors that are themselves when they are read from a class.

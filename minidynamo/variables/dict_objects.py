@@ -17,16 +17,10 @@ from .dict_kinds import OrderedDictVariable
 from .dicts import DictVariable, items_from
 from .functions import BuiltinVariable
 from .keys import Key
+from .methods import UserMethodVariable
 from .new_objects import NewObjectVariable
 from .registry import wraps_if
-from .user_objects import (
-    C_METHODS,
-    UserMethodVariable,
-    UserObject,
-    UserObjectVariable,
-    has_plain_attributes,
-    is_users_object,
-)
+from .user_objects import C_METHODS, UserObject, UserObjectVariable, has_plain_attributes, is_users_object
 
 
 def is_dict_class(cls: type) -> bool:

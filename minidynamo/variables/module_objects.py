@@ -16,9 +16,10 @@ from .constant import ConstantVariable
 from .dicts import DictVariable, Key
 from .functions import UserFunctionVariable
 from .lazy import LazyVariable
+from .methods import UserMethodVariable
 from .new_objects import NewObjectVariable
 from .tensor import TensorVariable
-from .user_objects import MISSING, UserMethodVariable, UserObject, no_attribute
+from .user_objects import MISSING, UserObject, no_attribute
 
 TABLES = ("_parameters", "_buffers", "_modules")  # in the order in which they are asked
 HOOKS = (  # dictionaries of hooks that a call asks

@@ -16,9 +16,9 @@ from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .dicts import from_names
 from .functions import UserFunctionVariable
 from .lazy import LazyVariable
+from .methods import UserMethodVariable
 from .registry import wraps_if
 from .sequences import TupleVariable
-from .user_objects import UserMethodVariable
 
 _FIELD = type(vars(namedtuple("_Sample", "field"))["field"])
 # What decides how an instance behaves as a tuple; a class with its own is not followed.

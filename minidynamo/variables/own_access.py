@@ -11,17 +11,11 @@ from ..sources import AttrSource, Source, TypeSource
 from ..static_access import instance_dict, type_lookup
 from .base import Tracing, VariableTracker
 from .constant import ConstantVariable
+from .methods import UserMethodVariable
 from .new_objects import NewObjectVariable
 from .raising import ObservedException
 from .registry import wraps_if
-from .user_objects import (
-    SLOT,
-    UserMethodVariable,
-    UserObject,
-    UserObjectVariable,
-    is_attribute_error,
-    is_users_object,
-)
+from .user_objects import SLOT, UserObject, UserObjectVariable, is_attribute_error, is_users_object
 
 
 class OwnAccess(UserObject):

@@ -13,7 +13,8 @@ from ..static_access import is_subtype, type_lookup
 from .base import Emitting, Tracing, VariableTracker
 from .classes import ClassVariable
 from .functions import BuiltinVariable
-from .user_objects import MISSING, UserMethodVariable, UserObject
+from .methods import UserMethodVariable
+from .user_objects import MISSING, UserObject
 
 _MRO = type.__dict__["__mro__"].__get__
 

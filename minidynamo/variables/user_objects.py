@@ -21,6 +21,7 @@ from ..static_access import instance_dict, is_subtype, type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import ConstantVariable
 from .instance_dict import InstanceDictVariable, WithMembers
+from .methods import UserMethodVariable
 from .raising import ObservedException
 from .registry import wraps_if
 from .special_names import COMPARE, FORWARD, SWAPPED, UNARY, reflected
@@ -554,54 +555,11 @@ class UserObjectVariable(UserObject):
         self.stored.clear()
         self.members = None
 
+    def has_stored(self, name: str) -> bool:
+        return name in self.stored
+
     def reconstruct(self, emit: Emitting) -> E.Expr:
         return emit.load(self.source)
-
-
-class UserMethodVariable(VariableTracker):
-    """A function bound to an instance or class. Rebuilt as `looked_up_on.name`; as a new method where the instance had something of
-    that name when the frame began."""
-
-    __slots__ = ("fn", "owner", "name", "looked_up_on", "made_anew")
-
-    def __init__(
-        self,
-        fn: VariableTracker,
-        owner: VariableTracker,
-        name: str,
-        looked_up_on: VariableTracker | None = None,
-        made_anew: bool = False,
-    ) -> None:
-        super().__init__(None, VariableTracker.propagate(fn, owner))
-        self.made_anew = made_anew
-        self.fn = fn
-        self.owner = owner
-        self.name = name
-        self.looked_up_on = looked_up_on or owner
-
-    def python_type(self) -> type:
-        return types.MethodType
-
-    def is_hidden(self) -> bool:
-        """Whether the attribute cannot be loaded again before the trace's effects are replayed."""
-        hidden = isinstance(self.looked_up_on, UserObjectVariable) and self.name in self.looked_up_on.stored
-        return hidden or self.made_anew
-
-    def children(self) -> tuple[VariableTracker, ...]:
-        return (self.fn, self.owner) if self.is_hidden() else (self.looked_up_on,)
-
-    def call_function(
-        self, tx: Tracing, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
-    ) -> VariableTracker:
-        return tx.call(self.fn, [self.owner, *args], kwargs)
-
-    def slot_truth(self, tx: Tracing) -> bool:
-        return True
-
-    def reconstruct(self, emit: Emitting) -> E.Expr:
-        if self.is_hidden():
-            return E.Call(E.Const(types.MethodType), (emit.value(self.fn), emit.value(self.owner)))
-        return E.Attr(emit.value(self.looked_up_on), self.name)
 
 
 def _followed(value: Any) -> bool:

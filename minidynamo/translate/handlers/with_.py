@@ -15,7 +15,8 @@ from ...variables.contexts import ContextVariable, DeviceContextVariable
 from ...variables.functions import UserFunctionVariable
 from ...variables.grad_mode import GradModeVariable
 from ...variables.managers import ManagerMethodVariable
-from ...variables.user_objects import UserMethodVariable, UserObject
+from ...variables.methods import UserMethodVariable
+from ...variables.user_objects import UserObject
 from .table import handles
 
 

@@ -16,7 +16,6 @@ import torch.fx
 
 from ..guards.state_reads import put_device
 from ..sources import Source
-from .graph_code import code_made_here
 from .graph_source import unregister_with
 from .memory import any_may_be_input
 from .regions import Region, extract
@@ -238,8 +237,7 @@ class OutputGraph(torch.fx.Tracer):
             if not node.users:
                 self.graph.erase_node(node)
                 del self.inputs[node]
-        with code_made_here(self.graph):
-            module = torch.fx.GraphModule(self.root, self.graph, self.class_name)
+        module = torch.fx.GraphModule(self.root, self.graph, self.class_name)
         unregister_with(type(module).forward.__code__)
         return CapturedGraph(
             module,

@@ -352,7 +352,10 @@ def recompile(document: Document) -> Found | None:
         if found is None:
             return None
         all_of = one["recompiles"]
-        note = f"{number(all_of['ms']['1'])} ms after {number(all_of['first_ms'])} ms"
+        again = all_of["ms"]["1"]
+        note = f"{number(again)} ms after {number(all_of['first_ms'])} ms"
+        if all_of.get("peer_first_ms"):
+            note += f", 1/{all_of['peer_first_ms'] / again:.0f} of the peer's first, 1/{all_of['peer_ms']['1'] / again:.0f} of its second"
         return Found(found["value"], found["low"], found["high"], note=note)
 
     return worst(document["workloads"], figure)

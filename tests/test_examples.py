@@ -35,6 +35,7 @@ def test_examples_are_short(path):
     assert len(path.read_text().splitlines()) < 100
 
 
+@pytest.mark.slow
 def test_toy_example():
     done = run("toy_example")
     assert (done.returncode, done.stderr) == (0, "")

@@ -133,6 +133,7 @@ def test_names_of_torchs_log_settings(name, topic):
             logging.getLogger(f"minidynamo.{each}").removeHandler(handler)
 
 
+@pytest.mark.slow
 def test_torch_logs_of_the_environment():
     text = (
         PROGRAM

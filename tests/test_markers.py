@@ -248,6 +248,7 @@ def test_is_compiling_by_every_name():
 
 
 # --- sizes -------------------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mark", ["minidynamo.mark_dynamic(x, 0)", "torch._dynamo.mark_dynamic(x, 0)"], ids=["ours", "torch's"]
 )
@@ -294,6 +295,7 @@ def test_what_is_absent_says_so_in_one_line(name):
     assert "\n" not in str(told.value) and isinstance(told.value, NotImplementedError)
 
 
+@pytest.mark.slow
 def test_torch_dynamo_is_not_loaded_by_any_of_this():
     text = """
     import sys, torch, minidynamo

@@ -659,6 +659,7 @@ def same_state(left, right):
         torch.testing.assert_close(mine, other, msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
 def test_a_training_loop_with_the_optimizer_outside(backend, make):
@@ -679,6 +680,7 @@ def test_a_training_loop_with_the_optimizer_outside(backend, make):
     assert sum(entry.hits for _, entry in minidynamo.compiled_frames(captured)) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
 def test_a_training_step_with_the_optimizer_inside(backend, make):

@@ -219,6 +219,7 @@ def test_no_tensor_is_kept_alive(backend):
     assert gone() is None and len(minidynamo.cache_entries(f)) == 1
 
 
+@pytest.mark.slow
 def test_a_backend_that_does_not_look_costs_no_fake_tensors():
     """In a process of its own: nothing of torch's compiler is loaded by the first compilation."""
     program = (

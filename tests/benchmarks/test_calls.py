@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 # Calls on CPython 3.11, with 3 % above what was counted. Code of the same shape was emitted before: it is not assembled again.
 MOST = {
     "x plus 1": 2_010,
@@ -31,6 +33,7 @@ print(json.dumps({name: calls_per_compile(Subject(workloads.TABLE[name], QUICK, 
 """
 
 
+@pytest.mark.slow
 def test_calls_of_cold_compilations():
     """In a process of its own: other tests register a device, and check what is emitted."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MINIDYNAMO_")}

@@ -113,6 +113,7 @@ def test_a_graph_more_is_found(planted):
     assert {"graphs", "breaks", "compiles"} <= set(found)
 
 
+@pytest.mark.slow
 def test_two_percent_more_calls_are_found_and_runs_of_one_thing_agree(planted):
     base = planted(layers, COUNTERS)
     more = round(base["workloads"][0]["calls"] * 0.02)

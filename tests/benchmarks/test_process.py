@@ -66,12 +66,14 @@ def as_users_run_it():
         yield
 
 
+@pytest.mark.slow
 def test_an_entry_is_small():
     spent = process.memory("minidynamo", 25)
     assert spent["objects a frame"] <= 80 and spent["KiB a frame"] <= 15, spent
     assert spent["objects a further entry"] <= 75 and spent["KiB a further entry"] <= 15, spent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_rounds_of_compile_and_reset_leave_nothing(rounds):
     """In a process of its own, where nothing else makes or drops objects."""
@@ -82,6 +84,7 @@ def _forward(gm: torch.fx.GraphModule, example_inputs: list[torch.Tensor]):
     return gm.forward
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("backend", ["eager", _forward], ids=["eager", "own"])
 @pytest.mark.parametrize("name", NAMES)

@@ -69,6 +69,7 @@ def test_the_standard_input_is_no_script(tmp_path):
     assert (done.returncode, done.stderr) == (2, "minidynamo run: no file '-'\n")
 
 
+@pytest.mark.slow
 def test_processes_that_run_the_same_script_are_one_row(tmp_path):
     write(
         tmp_path,
@@ -158,6 +159,7 @@ def test_wrong_usage_is_one_line(tmp_path, arguments, message):
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_summary_names_the_cause(tmp_path):
     write(tmp_path, STORM)
     done = start(tmp_path, "prog.py")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ one_path = st.builds(
 two_paths = st.builds(lambda a, b: GuardRow("NO_ALIAS", a, (b,)), sources, sources)
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(one_path, two_paths), max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_prefixes_go_first_and_nothing_is_lost(rows):

@@ -170,6 +170,7 @@ def test_entries_leave_when_their_key_dies(kit):
     assert (entry.original_code, entry.key, entry.valid) == (None, None, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("through", ["check_fn", "owned", "payload", "handle", "backend", "closure"])
 def test_cycles_through_entries_are_collected(kit, through):
     """fn -> OptimizedFunction -> ctx -> key -> entry -> ... -> fn; co_extra and constants add no strong path."""

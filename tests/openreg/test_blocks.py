@@ -36,6 +36,7 @@ def writes(x, index):
         return x, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fn", [dropout, both_devices, writes])
 def test_random_states_after_a_graph_that_raised(fn):
     good, bad = (lambda: (x0(), torch.tensor([1]))), (lambda: (x0(), torch.tensor([9])))

@@ -199,11 +199,13 @@ CAPTURED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fn", CAPTURED, ids=lambda f: f.__name__)
 def test_one_graph(fn):
     one_graph(fn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fn", CAPTURED, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_from_either_device(fn, backend):

@@ -145,6 +145,7 @@ SAMPLE = 12  # every twelfth in the ordinary run
 OPERATORS = {full_name(op): op for op in operators()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*list(OPERATORS)[::SAMPLE], "as_strided.partial_views", "tensor_split"])
 def test_a_sample_of_the_database(name):
     found = difference(OPERATORS[name])

@@ -206,6 +206,7 @@ assert torch._C._get_privateuse1_backend_name() == "privateuseone"
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_importing_is_quick_and_quiet(tmp_path):
     program = """
 import sys, torch

@@ -24,6 +24,7 @@ def run(program: list[str], **environment: str) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.slow
 def test_the_tour_shows_every_level_in_order():
     done = run(["-m", "minidynamo.openreg"], NO_COLOR="1")
     assert done.returncode == 0 and done.stderr == ""

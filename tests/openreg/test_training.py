@@ -65,6 +65,7 @@ def test_recurrent_networks(kind, bias):
         torch.testing.assert_close(p.grad, q.grad.cpu(), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda o: o.__name__)
 def test_optimizers(optimizer):
     torch.manual_seed(0)

@@ -39,6 +39,7 @@ def check(case: Any, phase: str) -> None:
     assert found.counts == read_table()[case.name, phase][0], found.reasons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "phase"), params(FOUND))
 def test_a_program_of_our_own(case, phase):
     check(case, phase)

@@ -538,6 +538,7 @@ def test_as_eager(fn):
     assert fn in PLAIN or seen.graphs >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fn",
     [

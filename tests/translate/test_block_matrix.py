@@ -120,6 +120,7 @@ QUICK = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "blocks, at_heart", QUICK, ids=lambda value: value if type(value) is str else "-".join(value)
 )

@@ -52,6 +52,7 @@ def some(name: str) -> range:
     return range(NAMES.index(name) % 13, code_length(PROGRAMS[name][0]), 13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_break_at_instructions_in_turn(name):
     break_at(name, some(name), plain=NAMES.index(name) % 2 == 1)
@@ -64,6 +65,7 @@ def test_a_break_at_each_instruction(name, plain):
     break_at(name, range(code_length(PROGRAMS[name][0])), plain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_break_at_every_operation(name):
     source, calls = PROGRAMS[name]

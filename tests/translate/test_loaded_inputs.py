@@ -111,6 +111,7 @@ def seeded_linear():
     return nn.Linear(3, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 def test_what_is_handed_over_is_what_is_there_now(end):
     for change in CHANGES.values():

@@ -89,6 +89,7 @@ SHAPES = [
 ENDS = ["continue", "break", "pass", "return x * i", "y = x"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("head", SHAPES)
 def test_loops_of_every_kind_with_breaks(head, end):

@@ -138,6 +138,7 @@ def test_a_graph_that_raises_leaves_no_trace(program):
     assert seen.graphs and "MD232" not in seen.reasons and "MD306" not in seen.skips
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["aot_eager", "eager"])
 def test_gradients_through_batch_norm_in_a_try_block(backend):
     def step(module, x, k):

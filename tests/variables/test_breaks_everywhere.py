@@ -19,6 +19,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_break_at_every_operation(program: Program):
     with config.patch(verify=False), breaking(everywhere(STEPS)) as translated:

@@ -141,6 +141,7 @@ def f(m, x):
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", CAPTURED)
 def test_captured(program):
     assert check(SETUP + program.source, *program.calls).reasons == []

@@ -197,6 +197,7 @@ def f(x):
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_modules_behave_as_in_plain_python(program):
     program.check()

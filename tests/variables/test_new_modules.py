@@ -221,6 +221,7 @@ def f(m, x):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", programs(MADE))
 def test_modules_made_in_the_trace(program):
     seen = program.check()

@@ -109,6 +109,7 @@ def test_a_network_with_batch_norm_and_dropout(mode):
     assert twins.graphs == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layer", "inputs"),
     [

@@ -85,6 +85,7 @@ def behaviour(fn, make, training):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 @pytest.mark.parametrize("name", MODULES)
 def test_one_graph(name, training):
@@ -92,6 +93,7 @@ def test_one_graph(name, training):
     assert same(behaviour(fn, MODULES[name], training), behaviour(called, MODULES[name], training))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plain", [called_cached, called_twice])
 @pytest.mark.parametrize("name", MODULES)
 def test_cached(name, plain):
@@ -99,6 +101,7 @@ def test_cached(name, plain):
     assert same(behaviour(fn, MODULES[name], True), behaviour(plain, MODULES[name], True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["weight_norm", "spectral_norm", "of the user's, shared"])
 def test_compiled(name):
     fn = minidynamo.optimize("aot_eager", nopython=True)(own_code(called))

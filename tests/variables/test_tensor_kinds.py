@@ -173,6 +173,7 @@ def test_as_eager(name):
     assert name != "plain" or seen.graphs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore")
 def test_as_eager_with_a_compiler(name):

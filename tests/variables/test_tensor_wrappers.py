@@ -117,6 +117,7 @@ SCALED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCALED)
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_a_wrapper_with_constants(name, backend):

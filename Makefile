@@ -50,7 +50,7 @@ test: build ## every test but the nightly ones
 	$(pytest) -m "not nightly" $(ARGS)
 
 test-quick: build ## the quick tests, in two processes: under two minutes
-	$(pytest) -n 2 --dist loadfile -m "not slow and not nightly" $(ARGS)
+	COLUMNS=120 $(pytest) -n 2 --dist loadfile -m "not slow and not nightly" $(ARGS)
 
 test-py312 test-py313 test-py314: test-py3%: ## the quick tests on that Python, in its own environment
 	@scripts/test-python 3.$*

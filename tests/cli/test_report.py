@@ -151,6 +151,7 @@ def test_errors_are_one_line(capsys, recording, arguments, code, message):
     assert found.out == "" and message in found.err and found.err.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["report"], ["why", "1", "-i"], ["timeline"], ["graph", "0/0", "-i"], ["code", "0/0", "-i"]]
 )

@@ -16,6 +16,7 @@ from minidynamo.exc import InternalError
 from minidynamo.graph import fake, meta
 from minidynamo.graph.meta_rules import RULES
 from minidynamo.graph.meta_value import TensorMeta
+from tests.ids import stable
 
 IMPORTS = """
 import operator, sys, torch, torch.nn.functional as F
@@ -59,7 +60,7 @@ NON_LEAF = TensorMeta.of(torch.ones(2, 3, requires_grad=True) * 2)
         (("method", "detach_"), (NON_LEAF,), meta.MutatesMeta),
         (("method", "numpy"), (X,), meta.Unknown),
     ],
-    ids=str,
+    ids=stable,
 )
 def test_what_metadata_cannot_answer(op, args, error):
     for _ in range(2):  # worked out, then from the cache
@@ -78,7 +79,7 @@ def test_what_metadata_cannot_answer(op, args, error):
         (("method", "no_such_method"), (X,), {}),
         (torch.add, (X,), {}),
     ],
-    ids=str,
+    ids=stable,
 )
 def test_failing_operators_fail_as_in_eager(op, args, kwargs):
     with pytest.raises(Exception) as eager:
@@ -104,7 +105,7 @@ def test_history_written_into_a_tensor():
 
 
 @pytest.mark.parametrize(
-    "op", [("method", "contiguous"), ("method", "float"), torch.positive, ("method", "add_")], ids=str
+    "op", [("method", "contiguous"), ("method", "float"), torch.positive, ("method", "add_")], ids=stable
 )
 def test_an_operator_that_returns_its_argument_returns_its_metadata_object(op):
     given = TensorMeta.of(torch.ones(2, 3))
@@ -120,7 +121,7 @@ def test_an_operator_that_returns_its_argument_returns_its_metadata_object(op):
         (torch.normal, (X, 1.0), {}),
         (torch.multinomial, (X, 9), {}),
     ],
-    ids=str,
+    ids=stable,
 )
 def test_fake_runs_leave_no_trace(op, args, kwargs):
     fake._cache.clear()

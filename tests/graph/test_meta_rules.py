@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from minidynamo.graph import fake, meta
 from minidynamo.graph.meta_rules import RULES
 from minidynamo.graph.meta_value import TensorMeta
+from tests.ids import stable
 
 LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "contiguous": lambda x: x,
@@ -171,6 +172,7 @@ def test_quick_set_agrees_with_the_operators():
     assert answered.total() > 2_000
 
 
+@pytest.mark.slow
 def test_quick_set_agrees_with_fake_tensors():
     checked = 0
     for info in database():
@@ -229,7 +231,7 @@ def agrees_with_real(op: Any, *args: Any) -> bool:
     return True
 
 
-@pytest.mark.parametrize("op", BINARY, ids=str)
+@pytest.mark.parametrize("op", BINARY, ids=stable)
 def test_type_promotion(op):
     numbers = [True, 3, 2.5, 1j]
     pairs = [*itertools.product(OPERANDS, OPERANDS), *itertools.product(OPERANDS, numbers)]
@@ -267,7 +269,7 @@ STRIDED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("op", [operator.add, torch.where, torch.addcmul], ids=str)
+@pytest.mark.parametrize("op", [operator.add, torch.where, torch.addcmul], ids=stable)
 def test_strides_of_mixed_layouts(op):
     count = 3 if op is not operator.add else 2
     answered = 0
@@ -299,7 +301,7 @@ def test_indexing():
     assert answered > 2000
 
 
-@pytest.mark.parametrize("op", [("method", "view"), ("method", "reshape"), ("method", "expand")], ids=str)
+@pytest.mark.parametrize("op", [("method", "view"), ("method", "reshape"), ("method", "expand")], ids=stable)
 def test_new_shapes(op):
     sizes = [-1, 1, 2, 3, 4, 6, 12]
     answered = 0
@@ -431,7 +433,7 @@ EXAMPLES += [
 ]
 
 
-@pytest.mark.parametrize("op", {meta.canonical(example[0]): None for example in EXAMPLES}, ids=str)
+@pytest.mark.parametrize("op", {meta.canonical(example[0]): None for example in EXAMPLES}, ids=stable)
 def test_examples(op):
     for example, args, kwargs in EXAMPLES:
         if meta.canonical(example) == op:
@@ -477,7 +479,8 @@ FOREACH += [
 ]
 
 
-@pytest.mark.parametrize(("op", "operands", "kwargs"), FOREACH, ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize(("op", "operands", "kwargs"), FOREACH, ids=stable)
 def test_foreach(op, operands, kwargs):
     same = [torch.ones(2, 3), torch.ones(4, 3).t()]
     operands = [same if operand == "same" else operand for operand in operands]
@@ -500,7 +503,9 @@ def test_every_rule_is_compared_with_its_operator():
 
 
 @pytest.mark.parametrize(
-    "x", [torch.ones(2, 3, dtype=torch.float16), torch.ones((), dtype=torch.int32), torch.ones(0, 4)], ids=str
+    "x",
+    [torch.ones(2, 3, dtype=torch.float16), torch.ones((), dtype=torch.int32), torch.ones(0, 4)],
+    ids=stable,
 )
 def test_questions_about_metadata(x):
     given = TensorMeta.of(x)

@@ -11,6 +11,7 @@ import minidynamo
 from minidynamo.graph import meta
 from minidynamo.graph.meta import SymbolicMeta, TensorMeta
 from tests.eager import T, check
+from tests.ids import stable
 
 X = TensorMeta.of(torch.ones(2, 3))
 MASK = TensorMeta.of(torch.ones(2, 3, dtype=torch.bool))
@@ -85,7 +86,7 @@ def test_an_operator_in_place_gives_its_operand():
         (("method", "expand"), (3,)),
         (operator.getitem, (0,)),
     ],
-    ids=str,
+    ids=stable,
 )
 def test_what_would_look_at_an_unknown_size_needs_data(op, args):
     with pytest.raises(meta.NeedsData):
@@ -122,6 +123,7 @@ CAPTURED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", CAPTURED.values(), ids=CAPTURED)
 def test_captured(body):
     check(f"def f(x):\n    {body}\n", *CALLS)

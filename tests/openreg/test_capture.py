@@ -24,6 +24,7 @@ ONE_GRAPH = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_GRAPH)
 def test_one_graph(name):
     one_graph(ONE_GRAPH[name])

@@ -79,6 +79,7 @@ def test_chains_become_one_operator(name):
     assert (fused, left) == (calls, others)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEFT_ALONE)
 def test_the_rest_is_left_alone(name):
     x, y = pair()

@@ -56,6 +56,7 @@ def entry_compiles(found):
     return [c for c in found.run.compiles if not c.resume]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storm", STORMS, ids=lambda storm: storm.name)
 def test_a_storm(storm, tmp_path):
     text = PRELUDE + storm.source

@@ -216,6 +216,7 @@ def test_changes_between_calls_are_seen(name, backend):
     assert results[:3] == results[3:]
 
 
+@pytest.mark.slow
 def test_classes_that_are_made_in_each_call():
     """The graph does not keep a class alive, and another class is not taken for it."""
     import gc

@@ -237,6 +237,7 @@ def test_backends_that_compile_break():
     assert check(program, "run()", backend="aot_eager").reasons == ["MD220"]
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_but_what_goes_in():
     """Between forward and backward no tensor that `fn` computed lives."""
     made = []

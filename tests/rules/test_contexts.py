@@ -522,6 +522,7 @@ def outcome(fn: Callable[..., Any], around: Callable[[], Any]) -> Any:
     return result, seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fn", [*ONE_GRAPH, *BREAKING, *PLAIN], ids=lambda fn: fn.__name__)
 @pytest.mark.filterwarnings("ignore")
 def test_as_eager(fn):

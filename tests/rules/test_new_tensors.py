@@ -9,6 +9,7 @@ import torch
 
 from minidynamo.rules.new_tensors import NEW
 from tests.eager import check
+from tests.ids import stable
 
 X, SQUARE, ONE, LONG = torch.ones(2, 2), torch.eye(3), torch.ones(()), torch.zeros(1, dtype=torch.long)
 LIKE = [(X,), (ONE,), (torch.ones(0),)]
@@ -65,9 +66,7 @@ def callable_of(target: Any) -> Any:
     return getattr(torch.Tensor, target, None) if isinstance(target, str) else target
 
 
-@pytest.mark.parametrize(
-    "target", sorted(NEW, key=repr), ids=lambda t: t if isinstance(t, str) else repr(t)[:60]
-)
+@pytest.mark.parametrize("target", sorted(NEW, key=stable), ids=stable)
 def test_a_result_is_a_new_object(target):
     fn = callable_of(target)
     name = target if isinstance(target, str) else target.__name__.strip("_")

@@ -215,6 +215,7 @@ def f(x, n, log):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", programs(PROGRAMS))
 def test_the_block_and_what_follows_are_captured(program):
     (graphs,) = map(int, program.calls)

@@ -41,6 +41,7 @@ def frames() -> Iterator[list[str]]:
     set_convert_frame(on_miss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_compiling_runs_nothing_of_the_program(program, frames):
     check(program.source, *program.calls, warns=True)

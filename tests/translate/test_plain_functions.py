@@ -54,6 +54,7 @@ def compare(fn: Callable[..., Any], inputs: tuple[tuple[Any, ...], ...], choose:
             assert outcome(optimized, args) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fn", "inputs"), PARAMETERS)
 def test_compiled_frames_do_what_plain_python_does(fn, inputs):
     compare(fn, inputs, lambda code: {})

@@ -175,6 +175,7 @@ def test_the_sample_is_wrapped_by_its_row(sample):
     assert wrapper_for(value) is rows[sample.row]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.row)
 def test_guards_hold_as_long_as_nothing_changes(sample):
     once, twice = check(program(sample), CALL), check(program(sample), CALL, CALL)

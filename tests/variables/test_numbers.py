@@ -76,6 +76,7 @@ def test_captured(expression):
     assert not seen.breaks and seen.graphs == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expression", BREAKING)
 def test_what_must_know_the_number_breaks(expression):
     assert check(program(expression), *(f"f({call})" for call in CALLS)).breaks

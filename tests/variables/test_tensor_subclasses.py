@@ -206,6 +206,7 @@ TAIL = """
 WITH_AOT = ("default wrapping", "made inside", "in place", "no tensor")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "backend"),
     [*((name, "eager") for name in PROGRAMS), *((name, "aot_eager") for name in WITH_AOT)],

@@ -88,6 +88,7 @@ BODIES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("name", BODIES)
 def test_programs(name, backend):

@@ -126,9 +126,6 @@ _ALLOWED = AllowedKind(in_graph=True, draws_random=True, mutates=True)
 _DISALLOWED = TorchKind(in_graph=False, reason=DISALLOWED)
 
 
-# --- the exceptions -----------------------------------------------------------------------------------------
-
-
 def _statistics(position: int, training: Argument) -> tuple[tuple[Argument, Switch | None], ...]:
     """The running statistics of a normalisation, written only in training."""
     switch = Switch(training, False)

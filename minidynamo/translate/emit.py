@@ -254,7 +254,8 @@ class Emitter:
         self._graph = E.Local("___graph")
         loaded = loaded_inputs(self.capture, self.code)
         self.loaded_inputs = tuple(graph.inputs[number].source for number in loaded)
-        passed = [given for number, given in enumerate(graph.inputs) if number not in set(loaded)]
+        taken = set(loaded)
+        passed = [given for number, given in enumerate(graph.inputs) if number not in taken]
         self.find_forks(given.source for given in passed)
         inputs = tuple(map(self.graph_input, passed))
         handle = self.handle(self.compiled, len(graph.outputs), loaded)

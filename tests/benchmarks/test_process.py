@@ -74,7 +74,7 @@ def test_an_entry_is_small():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [20, 200])
 def test_rounds_of_compile_and_reset_leave_nothing(rounds):
     """In a process of its own, where nothing else makes or drops objects."""
     assert process.in_fresh_process("leak", "minidynamo", rounds)["objects"] <= 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import opcode
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import CO_OPTIMIZED
 from types import CodeType
 
@@ -135,9 +135,28 @@ def lift(code: CodeType) -> CodeIR:
     return _cache.get(code) or _cache.set(code, _lift(code))
 
 
+_STOPPING = ("CALL_INTRINSIC_1", "INTRINSIC_STOPITERATION_ERROR")
+_bodies: IdentityCache[CodeIR] = IdentityCache()
+
+
+def lift_generator(code: CodeType) -> CodeIR:
+    """The canonical form of a generator's code with the blocks that the program wrote: from 3.12 on one more, around everything, makes
+    a RuntimeError of a StopIteration (PEP 479)."""
+    return _bodies.get(code) or _bodies.set(code, _as_written(lift(code)))
+
+
+def _as_written(ir: CodeIR) -> CodeIR:
+    made = [(inst.opname, inst.arg) == _STOPPING for inst in ir.instructions]
+    if not any(made):
+        return ir
+    regions = tuple(region for region in ir.regions if not made[region.target])
+    return replace(ir, regions=regions, _starts=tuple(region.start for region in regions))
+
+
 def unlift(code: CodeType) -> None:
     """Forget the canonical form of `code`: made again in no time, it is larger than all else that is kept of a small function."""
     _cache.drop(code)
+    _bodies.drop(code)
 
 
 def _operands(code: CodeType) -> Operands:

@@ -86,17 +86,26 @@ def _tee(tx: Tracing, args: Args, kwargs: Kwargs) -> VariableTracker:
     return made
 
 
+def _error_of(fn: Any) -> str:
+    """What `fn` says of an empty tuple: the words are not the same in every Python."""
+    try:
+        fn(())
+    except ValueError as error:
+        return str(error)
+    raise AssertionError(f"{fn.__name__}(()) has a value")
+
+
 def extreme(fn: Any) -> Rule:
     """`min` and `max`: of one iterable or of several arguments, with key and default."""
     is_better = BuiltinVariable(operator.gt if fn is max else operator.lt, None)
+    of_nothing = _error_of(fn)
 
     def call(tx: Tracing, args: Args, kwargs: Kwargs) -> VariableTracker:
         if not args or not kwargs.keys() <= {"key", "default"} or len(args) > 1 and "default" in kwargs:
             tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.__name__} with these arguments")
         values = args[0] if len(args) == 1 else TupleVariable(list(args))
         default = TupleVariable([kwargs["default"]] if "default" in kwargs else [])
-        message = ConstantVariable(f"{fn.__name__}() arg is an empty sequence")
-        given = [values, kwargs.get("key", NONE), default, message, is_better]
+        given = [values, kwargs.get("key", NONE), default, ConstantVariable(of_nothing), is_better]
         return tx.inline(PolyfillVariable(builtins_.extreme), given, {})
 
     return call

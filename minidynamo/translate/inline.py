@@ -8,7 +8,7 @@ from .. import config
 from ..graph.output_graph import Module, Position
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
-from ..pycode.lift import lift
+from ..pycode.lift import lift, lift_generator
 from ..reasons import GENERATOR_CALL, INLINE_DEPTH, MISSING_OPCODE
 from ..rules.trace_rules import GENERATOR, GENERATOR_LIKE, library_of
 from ..sources import AttrSource, CellSource, GlobalsSource, ItemSource, Source
@@ -27,7 +27,9 @@ class InliningInstructionTranslator(InstructionTranslatorBase):
 
     def __init__(self, caller: InstructionTranslatorBase, fn: FunctionVariable, scope: Scope) -> None:
         code = fn.code()
-        super().__init__(caller.trace, code, lift(code), scope)
+        super().__init__(
+            caller.trace, code, lift_generator(code) if code.co_flags & GENERATOR else lift(code), scope
+        )
         self.called_by(caller)
         self.module: Module | None = None
         self.in_library = library_of(code) is not None

@@ -108,9 +108,12 @@ class GeneratorVariable(IteratorVariable):
         if item is not None:
             return item, NONE
         frame.delegate = None
-        if not frame.finish_delegation(result):
-            tx.unsupported(UNSUPPORTED_CALL, name="throw into yield from")
-        return self.go_on(tx)
+        if frame.finish_delegation(result):
+            return self.go_on(tx)
+        # from 3.12 on a handler of the frame takes the result from the exception
+        nothing = result.realize(tx).python_type() is type(None)
+        stop = ExceptionVariable(StopIteration, [] if nothing else [result])
+        return self.raise_here(tx, stop.raised(tx, frame.handled_exception()))
 
     def raise_here(
         self, tx: Tracing, stop: ObservedException

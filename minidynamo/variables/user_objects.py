@@ -3,6 +3,7 @@ inlined. Nothing of the user's runs while tracing."""
 
 from __future__ import annotations
 
+import builtins
 import collections
 import enum
 import functools
@@ -30,6 +31,12 @@ MISSING = object()
 HEAP_TYPE = 0x200
 # Builtin classes whose attribute access is object's own, under descriptors of their own.
 USUAL = (object, BaseException, dict, collections.OrderedDict)
+# Builtin classes whose instances are more than their attributes.
+WITH_CONTENT = frozenset(
+    cls
+    for cls in vars(builtins).values()
+    if isinstance(cls, type) and cls not in USUAL and not issubclass(cls, BaseException)
+)
 SLOT = (types.MemberDescriptorType,)
 C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
 FROM_PARTS: dict[str, Callable[..., VariableTracker]] = {}  # "partial": filled by the file of partials
@@ -372,8 +379,12 @@ class UserObject(WithMembers):
     def attempt(self, tx: Tracing, name: str, other: VariableTracker) -> VariableTracker | None:
         """Call a special method; None when there is none or it declines."""
         fn = self.special(tx, name)
-        result = tx.call(fn, [self, other], {}).realize(tx) if fn is not None else None
-        return None if result is None or _is_not_implemented(result) else result
+        if fn is None:
+            if type_lookup(self.cls, name, None) not in (None, vars(object).get(name)):
+                self.refuse(tx, name)  # it is written in C
+            return None
+        result = tx.call(fn, [self, other], {}).realize(tx)
+        return None if _is_not_implemented(result) else result
 
     def slot_compare(
         self, tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker
@@ -572,9 +583,8 @@ def is_users_object(cls: type) -> bool:
     """Instances of the class, which is written in Python, are followed by their attributes."""
     return (
         bool(cls.__flags__ & HEAP_TYPE)
-        and not is_subtype(cls, type)
+        and not any(base in WITH_CONTENT for base in type.__dict__["__mro__"].__get__(cls))
         and not is_subtype(cls, types.ModuleType)
-        and not is_subtype(cls, tuple)
         and not is_subtype(cls, enum.Enum)
         and not is_subtype(cls, torch.nn.Module)
         and not is_subtype(cls, torch.Tensor)

@@ -15,6 +15,7 @@ from typing import Any
 from minidynamo.cache import instance_dict, is_subtype, type_lookup
 
 __all__ = [
+    "HEAP_TYPE",
     "dict_has",
     "dict_item",
     "dict_key",
@@ -33,6 +34,7 @@ __all__ = [
     "why_indescribable",
 ]
 
+HEAP_TYPE = 0x200  # in the flags of a class that a class statement made
 _MRO = type.__dict__["__mro__"].__get__
 _QUALNAME = type.__dict__["__qualname__"].__get__
 _MISSING = object()

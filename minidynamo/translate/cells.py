@@ -5,7 +5,6 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from ..pycode.lift import CodeIR
 from ..reasons import OPERATOR_FAILS, STORE
 from ..sources import Source
 from ..variables.base import VariableTracker
@@ -62,16 +61,3 @@ class OutsideCell(Cell):
         except ValueError:
             tx.unsupported(OPERATOR_FAILS, name=f"variable {self.name!r}", error="NameError")
         return tx.lazily(value, self.source)
-
-
-def makes_cells_late(ir: CodeIR) -> bool:
-    """Whether a function, not a resume function, makes a cell behind its beginning: CPython 3.12 inlines comprehensions, and one
-    whose variable is captured has its cell in the slot of another variable for that long."""
-    begun = False
-    for inst in ir.instructions:
-        if inst.opname == "MAKE_CELL":
-            if begun:
-                return True
-        elif inst.opname != "COPY_FREE_VARS":
-            begun = True
-    return False

@@ -9,7 +9,7 @@ from ..graph.output_graph import Module, Position
 from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..pycode.lift import lift, lift_generator
-from ..reasons import GENERATOR_CALL, INLINE_DEPTH, MISSING_OPCODE
+from ..reasons import GENERATOR_CALL, INLINE_DEPTH
 from ..rules.trace_rules import GENERATOR, GENERATOR_LIKE, library_of
 from ..sources import AttrSource, CellSource, GlobalsSource, ItemSource, Source
 from ..variables.base import VariableTracker
@@ -17,7 +17,6 @@ from ..variables.functions import Cell, FunctionVariable, InnerFunctionVariable,
 from ..variables.generators import GeneratorVariable
 from ..variables.nn_module import NNModuleVariable
 from ..variables.polyfills import PolyfillVariable
-from .cells import makes_cells_late
 from .scope import FunctionScope, PolyfillScope, Scope
 from .translator import InstructionTranslatorBase
 
@@ -90,8 +89,6 @@ def inline_call(
     code = fn.code()
     if code.co_flags & GENERATOR_LIKE & ~GENERATOR:
         tx.unsupported(GENERATOR_CALL, name=fn.name())
-    if code.co_cellvars and makes_cells_late(lift(code)):
-        tx.unsupported(MISSING_OPCODE, opname="a comprehension whose variable is captured")
     if tx.level >= config.max_inline_depth:
         tx.unsupported(INLINE_DEPTH, limit=config.max_inline_depth)
     inner = InliningInstructionTranslator(tx, fn, _scope(tx, fn))

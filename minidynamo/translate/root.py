@@ -14,7 +14,7 @@ from ..graph.undo import can_undo
 from ..guards.check_fn import flat_names
 from ..pycode.canon import CANON, TERMINATORS
 from ..pycode.instruction import Instruction
-from ..pycode.lift import CodeIR, lift, slot_names
+from ..pycode.lift import lift, slot_names
 from ..pycode.liveness import live_locals
 from ..pycode.module_call import is_module_call
 from ..pycode.resume import FrameState, ResumePoint, is_resume_code, origin_offset, resumable
@@ -46,7 +46,7 @@ from ..variables.lazy import LazyVariable
 from ..variables.opaque import NullVariable, TemporaryVariable
 from . import introspection, state
 from .capture import Break, BrokenOp, Capture, Return, Successor
-from .cells import OutsideCell, makes_cells_late
+from .cells import OutsideCell
 from .handlers.control import CONDITIONAL
 from .handlers.stack import SHUFFLES, constant_operand
 from .handlers.table import HANDLERS
@@ -302,6 +302,12 @@ class InstructionTranslator(InstructionTranslatorBase):
             for name, value in self.symbolic_locals.items()
             if self.is_looked_at or name in live or value.source is not None
         }
+        if any(
+            isinstance(value, CellVariable) for value in self.stack
+        ):  # put aside, another one is in its place
+            raise SkipFrame(
+                why(SKIP_RESUME, opname="a comprehension whose variable is captured"), self.where()
+            )
         shape = tuple(not isinstance(value, NullVariable) for value in self.stack)
         values = tuple(value for value in self.stack if not isinstance(value, NullVariable))
         bound = frozenset(kept)
@@ -370,14 +376,12 @@ def roots(end: Return | Break, cells: tuple[CellVariable, ...]) -> list[Variable
 NOTHING: Mapping[int, Decision] = types.MappingProxyType({})
 
 
-def refuse(code: types.CodeType, ir: CodeIR) -> None:
+def refuse(code: types.CodeType) -> None:
     """Raises SkipFrame for code that is never compiled, whatever its values."""
     if not is_resume_code(code):
         reserved = [name for name in slot_names(code) if name.startswith("___")]
         if reserved:
             raise SkipFrame(why(SKIP_RESERVED, name=reserved[0]))
-        if makes_cells_late(ir):
-            raise SkipFrame(why(SKIP_RESUME, opname="a comprehension whose variable is captured"))
 
 
 def translate(
@@ -399,7 +403,7 @@ def translate(
     know_accelerator()
     plan = Plan(config.max_restarts, dict(breaks))
     ir = lift(code)
-    refuse(code, ir)
+    refuse(code)
     while True:
         trace = Trace(frame, code, ir, plan, inline_call, for_compiler)
         try:

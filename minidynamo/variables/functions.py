@@ -22,7 +22,7 @@ from .keys import Key
 from .lazy import LazyVariable
 from .marked import DisabledVariable, marked
 from .opaque import wrap_opaque
-from .registry import wraps
+from .registry import WITHOUT_SOURCE, wraps
 from .sequences import BUILTINS, TupleVariable
 
 
@@ -281,6 +281,7 @@ NAMED = (
     types.MethodWrapperType,
 )
 BUILTINS["sorted"] = BuiltinVariable(sorted, None)
+WITHOUT_SOURCE[type] = lambda cls: BuiltinVariable(cls, None)
 
 
 class TorchFunctionVariable(BuiltinVariable):

@@ -7,14 +7,13 @@ import types
 from ..guards.builder import GuardBuilder
 from ..reasons import EXCEPTION
 from ..sources import AttrSource, Source, TypeSource
-from ..static_access import is_subtype, static_attr, type_lookup
+from ..static_access import HEAP_TYPE, is_subtype, static_attr, type_lookup
 from .base import Tracing, VariableTracker
 from .exceptions import ExceptionVariable, TracebackVariable
 from .opaque import OpaqueVariable
 from .registry import wraps_if
 from .user_objects import UserObjectVariable
 
-HEAP_TYPE = 0x200
 KEPT_BY_C = (types.GetSetDescriptorType, types.MemberDescriptorType)
 
 

@@ -12,6 +12,8 @@ Wrapper = Callable[[Tracing, Any, Source], VariableTracker]
 BY_TYPE: dict[type, Wrapper] = {}
 # Containers that a call folded on constants gives: made of (items, None, provenance).
 FROM_PYTHON: dict[type, Callable[..., VariableTracker]] = {}
+# Trackers of what an entry of the cache may name without a source, by its exact type: made of the value.
+WITHOUT_SOURCE: dict[type, Callable[[Any], VariableTracker]] = {}
 BY_PREDICATE: list[tuple[str, Callable[[Any], bool], Wrapper]] = []
 
 

@@ -17,12 +17,13 @@ from ..guards.guard import make_guard
 from ..pycode import expr as E
 from ..reasons import OPERATOR_FAILS, SET_ORDER, UNSUPPORTED_CALL
 from ..sources import Source
+from ..static_access import HEAP_TYPE
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import COMPARE, ConstantVariable
 from .iterators import IteratorVariable
 from .keys import Key, can_be_named, check_name, constant_key, is_orderly
 from .opaque import wrap_opaque
-from .registry import FROM_PYTHON, wraps
+from .registry import FROM_PYTHON, WITHOUT_SOURCE, wraps
 
 NONE = ConstantVariable(None)
 Known = dict[int, tuple[Any, VariableTracker]]  # id of an element -> the element, its tracker
@@ -444,10 +445,16 @@ def advanced(emit: Emitting, iterator: E.Expr, count: int) -> E.Local:
     return made
 
 
+def _element(value: Any) -> VariableTracker | None:
+    if type(value) is type and not value.__flags__ & HEAP_TYPE:
+        return WITHOUT_SOURCE[type](value)
+    return constant_key(value)
+
+
 @wraps(set, frozenset)
 def wrap_set(tx: Tracing, value: Any, source: Source) -> VariableTracker:
-    """Only sets whose elements are constants are followed."""
-    trackers = [constant_key(element) if can_be_named(element) else None for element in value]
+    """Only sets whose elements are constants and builtin classes are followed."""
+    trackers = [_element(element) if can_be_named(element) else None for element in value]
     if None in trackers:
         return wrap_opaque(tx, value, source)
     known = {id(e): (e, t) for e, t in zip(value, trackers) if t is not None}

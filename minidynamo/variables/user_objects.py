@@ -18,7 +18,7 @@ from ..guards.guard import ById, make_guard
 from ..pycode import expr as E
 from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS, STORE
 from ..sources import AttrSource, Source, TypeSource
-from ..static_access import instance_dict, is_subtype, type_lookup
+from ..static_access import HEAP_TYPE, instance_dict, is_subtype, type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import ConstantVariable
 from .instance_dict import InstanceDictVariable, WithMembers
@@ -28,7 +28,6 @@ from .registry import wraps_if
 from .special_names import COMPARE, FORWARD, SWAPPED, UNARY, reflected
 
 MISSING = object()
-HEAP_TYPE = 0x200
 # Builtin classes whose attribute access is object's own, under descriptors of their own.
 USUAL = (object, BaseException, dict, collections.OrderedDict)
 # Builtin classes whose instances are more than their attributes.

@@ -96,6 +96,54 @@ def f(x):
     y = x + 1
     return [lambda v: v + y + i for i in range(2)]
 
+# lambdas in comprehensions, whose variable is also one of the frame:
+#   [g(T(1)) for g in f(T(1))[0]]
+#   f(T(1))[1](), f(T(1))[2:]
+def f(x):
+    i = 5
+    h = lambda: i + x
+    r = [lambda v: v + i for i in range(2)]
+    d = {i: (lambda v: v * i) for i in range(2)}
+    i = i + 1
+    return r, h, i, d[1](x), [[k(j) for k in [lambda w: w + i + j for i in range(2)]] for j in range(2)]
+
+# lambdas in comprehensions of inlined functions, and of generators:
+#   f(T(1))
+def made(y):
+    return [lambda v: v + y + i for i in range(2)]
+def each(y):
+    for g in [lambda: y + i for i in range(3)]: yield g
+def f(x):
+    return [g(x) for g in made(x + 1)], [g() for g in each(x)]
+
+# graph breaks before and behind lambdas in comprehensions:
+#   f(T(1), 2)
+def f(x, n):
+    x = x + n
+    print("before")
+    r = [lambda v: v + x + i for i in range(n)]
+    a = [g(x) for g in r]
+    print("behind")
+    i = [g(x) for g in r]
+    x = x * 2
+    return a, i, [g(x) for g in r], [g(x) for g in [lambda v: v + n + i for i in range(2)]]
+
+# an exception in a comprehension whose variable is captured:
+#   f(T(1), [1, 2, 0, 3])
+def f(x, l):
+    i = x
+    try:
+        r = [(lambda: i, 6 // i) for i in l]
+    except ZeroDivisionError:
+        return i * 2
+    return r
+
+# graph breaks in a comprehension whose variable is captured (plain):
+#   [g(T(1)) for g in f(T(1), 2)]
+def f(x, n):
+    y = x + 1
+    return [(print(i), lambda v: v + y + i)[1] for i in range(n)]
+
 # arguments that live in cells, with graph breaks:
 #   f(T(1), 2)
 def f(x, n):

@@ -91,6 +91,23 @@ def f(x, n, l, t):
 def f(x, n):
     return x + 1, (n,) == (n,), (n,) == (float("nan"),), [n].count(n)
 
+# comparisons and arithmetic of instances of builtin classes' subclasses:
+#   f(T(1), S("ab"), F(1.5), Fs("ab"), N(a=1))
+import types
+class S(str):
+    def __init__(self, *args): self.extra = 1
+class F(float): extra = 2
+class Fs(frozenset): pass
+class N(types.SimpleNamespace): pass
+class Other:
+    def __radd__(self, other): return "radd"
+    def __eq__(self, other): return "eq"
+def f(x, s, d, t, n):
+    y = x + 1
+    r = [s == "ab", "ab" == s, s != "ab", s < "b", "a" < s, d == 1.5, 1.5 == d, d > 1, d + 1, 1 + d, -d, t == {"a", "b"}]
+    r += [n == N(a=1), n != N(a=1), s == Other(), d + Other(), "a" in t, t | {"c"} == frozenset("abc"), S("x") == "x"]
+    return y * d, r, s.extra, d.extra, bool(s), bool(d), bool(t), len(s), f"{s}{d}", {s: 1}["ab"], hash(s) == hash("ab")
+
 # subclasses of builtin types:
 #   f(T(1), I(3), S("ab"), L([1, 2]), D(a=1), Tp((1, 2)))
 class I(int): pass

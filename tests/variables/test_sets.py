@@ -197,6 +197,16 @@ def f(x):
     s.clear()
     return x + 1, s, t, len(u)
 
+# sets of builtin classes from outside:
+#   f(T(1), 2), f(T(1), 2.5), f(T(1), [])
+#   (KINDS.add(list), f(T(1), []), KINDS.discard(int), f(T(1), 2), f(T(1), 2.5))
+PLAIN = frozenset({int, float, type(None), type(...), ValueError})
+KINDS = {int, str}
+def f(x, v):
+    if type(v) in PLAIN: x = x + 1
+    if type(v) in KINDS: x = x * 5
+    return x, len(KINDS), KINDS <= PLAIN, KINDS & {int}, KINDS
+
 # rebuilt from outside:
 #   f(T(2), {1, 2}, frozenset({5}))
 #   f(T(2), {1, 3}, frozenset({6}))

@@ -27,15 +27,21 @@ def load_fast(tx: Any, inst: Instruction) -> None:
 @handles("STORE_FAST")
 def store_fast(tx: Any, inst: Instruction) -> None:
     value = tx.stack.pop()
-    if isinstance(value, NullVariable):  # CPython: a comprehension restores a variable that was unbound
-        tx.symbolic_locals.pop(inst.arg, None)
-    else:
+    if not isinstance(value, (NullVariable, CellVariable)):
         tx.symbolic_locals[inst.arg] = value
+    elif isinstance(
+        value, CellVariable
+    ):  # CPython: a comprehension restores a variable, here one that was captured,
+        tx.cells[inst.arg] = value.cell
+    else:  # or one that was unbound
+        tx.symbolic_locals.pop(inst.arg, None)
 
 
 @handles("LOAD_FAST_AND_CLEAR")
 def load_fast_and_clear(tx: Any, inst: Instruction) -> None:
-    tx.push(tx.symbolic_locals.pop(inst.arg, NULL))
+    """CPython 3.12: a comprehension that is no function of its own puts a variable of the frame aside, a cell if it lies in one."""
+    cell = tx.cells.pop(inst.arg, None)
+    tx.push(tx.symbolic_locals.pop(inst.arg, NULL) if cell is None else CellVariable(cell))
 
 
 @handles("DELETE_FAST")

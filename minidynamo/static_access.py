@@ -15,7 +15,6 @@ from typing import Any
 from minidynamo.cache import instance_dict, is_subtype, type_lookup
 
 __all__ = [
-    "HEAP_TYPE",
     "dict_has",
     "dict_item",
     "dict_key",
@@ -24,6 +23,7 @@ __all__ = [
     "instance_dict",
     "is_one_of",
     "is_subtype",
+    "is_users_class",
     "static_attr",
     "static_len",
     "tensor_size",
@@ -34,7 +34,7 @@ __all__ = [
     "why_indescribable",
 ]
 
-HEAP_TYPE = 0x200  # in the flags of a class that a class statement made
+_HEAP, _IMMUTABLE = 0x200, 0x100
 _MRO = type.__dict__["__mro__"].__get__
 _QUALNAME = type.__dict__["__qualname__"].__get__
 _MISSING = object()
@@ -44,6 +44,11 @@ _SLOT_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 def type_name(cls: type) -> str:
     """`__qualname__` of a class, its metaclass not asked."""
     return str(_QUALNAME(cls))
+
+
+def is_users_class(cls: type) -> bool:
+    """A class statement made it: it can be changed. (Classes written in C are moving to the heap, and stay as they are there.)"""
+    return cls.__flags__ & (_HEAP | _IMMUTABLE) == _HEAP
 
 
 def is_one_of(cls: type, classes: Iterable[type]) -> bool:

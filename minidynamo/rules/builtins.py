@@ -17,7 +17,7 @@ from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..reasons import OPAQUE_VALUE, PRINT, TENSOR_DATA, UNSUPPORTED_CALL
 from ..sources import StateSource
-from ..static_access import is_subtype, type_lookup
+from ..static_access import is_subtype, is_users_class, type_lookup
 from ..variables import protocol
 from ..variables.base import Tracing, VariableTracker
 from ..variables.classes import ClassVariable, UnionVariable, class_of
@@ -28,7 +28,7 @@ from ..variables.modules import PythonModuleVariable
 from ..variables.numbers import NumberVariable, kind_of
 from ..variables.sequences import ListVariable, RangeVariable, SequenceVariable, TupleVariable
 from ..variables.tensor import TensorVariable
-from ..variables.user_objects import HEAP_TYPE, UserObject
+from ..variables.user_objects import UserObject
 
 Args = list[VariableTracker]
 Rule = Callable[..., VariableTracker]
@@ -153,7 +153,7 @@ def _is_virtual(tx: Tracing, value: VariableTracker, tp: type, cls: type) -> boo
         tx.install(make_guard(StateSource(), GuardBuilder.STATE_READ, REGISTRATIONS, ()))
         value.guard_bases(tx, cls)
         return issubclass(tp, cls)
-    if not standard or tp.__flags__ & HEAP_TYPE or tp.__module__ != "builtins":
+    if not standard or is_users_class(tp) or tp.__module__ != "builtins":
         tx.unsupported(OPAQUE_VALUE, operation="isinstance()", type=value.type_name())
     return issubclass(tp, cls)
 

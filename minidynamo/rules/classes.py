@@ -13,7 +13,7 @@ from ..guards.builder import GuardBuilder
 from ..guards.guard import make_guard
 from ..reasons import CLASS_BODY, OPERATOR_FAILS, UNSUPPORTED_CALL
 from ..sources import AttrSource, ItemSource, TypeSource
-from ..static_access import is_subtype, type_lookup
+from ..static_access import is_subtype, is_users_class, type_lookup
 from ..variables import sets, text
 from ..variables.base import Tracing, VariableTracker
 from ..variables.classes import LIBRARY_METACLASSES
@@ -32,14 +32,7 @@ from ..variables.partials import PLACEHOLDER, PartialVariable
 from ..variables.sequences import NONE, TupleVariable
 from ..variables.sets import FrozenSetVariable
 from ..variables.super import SuperVariable, may_be_super
-from ..variables.user_objects import (
-    HEAP_TYPE,
-    USUAL,
-    UserObject,
-    has_plain_attributes,
-    is_users_object,
-    no_attribute,
-)
+from ..variables.user_objects import USUAL, UserObject, has_plain_attributes, is_users_object, no_attribute
 from .builtins import Args, Rule, items_of, positional, rule
 
 ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
@@ -79,9 +72,9 @@ def may_allocate(cls: Any) -> bool:
     """`object.__new__(cls)` makes an instance whose whole state is its attributes, and whose end nobody sees."""
     mro = type.__dict__["__mro__"].__get__(cls)
     return (
-        bool(cls.__flags__ & HEAP_TYPE)
+        is_users_class(cls)
         and not cls.__flags__ & ABSTRACT
-        and all(base is object or base.__flags__ & HEAP_TYPE for base in mro)
+        and all(base is object or is_users_class(base) for base in mro)
         and not is_subtype(cls, torch.jit.ScriptModule)
         and not is_enumeration(cls)
         and type_lookup(cls, "__del__") is None

@@ -15,6 +15,7 @@ import torch
 
 from ..cache import RERUN, EntryHandle, ResumeFunction
 from ..graph.output_graph import GraphInput
+from ..guards.check_fn import flat_names
 from ..pycode import expr as E
 from ..pycode.resume import HANDLED_PARAM, UNBOUND, handler_at_entry, resume_code
 from ..reasons import SKIP_FOREIGN_FUNCTION, SKIP_REBUILD, why
@@ -285,7 +286,7 @@ class Emitter:
                     self.body.append(E.Effect("STORE_ATTR", "cell_contents", (value, made)))
                 else:
                     self.body.append(E.Effect("STORE_DEREF", cell.name, (value,)))
-            elif made is None and cell.name in self.code.co_varnames:  # an argument that was deleted
+            elif made is None and cell.name in flat_names(self.code):  # an argument that was deleted
                 self.body.append(E.Effect("DELETE_DEREF", cell.name, ()))
 
     def replay(self) -> None:

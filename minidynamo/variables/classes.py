@@ -12,7 +12,7 @@ from ..guards.builder import GuardBuilder
 from ..guards.guard import ById, make_guard
 from ..pycode import expr as E
 from ..sources import AttrSource, ItemSource, Source, TypeSource
-from ..static_access import is_subtype, type_lookup
+from ..static_access import is_subtype, is_users_class, type_lookup
 from .base import Emitting, Tracing, VariableTracker
 from .bound_enums import is_bound_enumeration, members_of
 from .constant import ConstantVariable
@@ -20,7 +20,7 @@ from .enums import is_enumeration, member_map
 from .functions import BuiltinVariable
 from .methods import UserMethodVariable
 from .registry import wraps_if
-from .user_objects import HEAP_TYPE, MISSING, is_data_descriptor
+from .user_objects import MISSING, is_data_descriptor
 
 LIBRARY_METACLASSES = (type, abc.ABCMeta)
 # Descriptors that are themselves when they are read from a class.
@@ -36,7 +36,7 @@ class ClassVariable(BuiltinVariable):
     __slots__ = ()
 
     def is_users(self) -> bool:
-        return bool(self.fn.__flags__ & HEAP_TYPE)
+        return is_users_class(self.fn)
 
     def getattr(self, tx: Tracing, name: str) -> VariableTracker:
         """CPython: type_getattro: a data descriptor of the metaclass, the class's own attribute, the metaclass's."""
@@ -146,7 +146,7 @@ class ClassVariable(BuiltinVariable):
         if type_lookup(kind, "__get__", None) is None:
             return tx.lazily(raw, source)
         getter = type_lookup(kind, "__get__")
-        if type(getter) is types.FunctionType and kind.__flags__ & HEAP_TYPE and tx.may_inline(getter):
+        if type(getter) is types.FunctionType and is_users_class(kind) and tx.may_inline(getter):
             whole = AttrSource(self.source, name, raw=True)
             fn = tx.wrap(getter, AttrSource(TypeSource(whole), "__get__"))
             return tx.call(fn, [tx.wrap(raw, whole), ConstantVariable(None), self], {})

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..pycode import expr as E
 from ..reasons import EXCEPTION, UNSUPPORTED_CALL
-from ..static_access import is_subtype, type_lookup
+from ..static_access import is_subtype, is_users_class, type_lookup
 from .base import Emitting, Tracing, VariableTracker
 from .classes import ClassVariable
 from .constant import ConstantVariable
@@ -18,7 +18,7 @@ from .functions import BoundMethodVariable, BuiltinVariable
 from .new_objects import NewObjectVariable
 from .raising import ObservedException
 from .sequences import NONE, ListVariable, TupleVariable
-from .user_objects import HEAP_TYPE, has_plain_attributes
+from .user_objects import has_plain_attributes
 
 __all__ = ["ExceptionVariable", "ObservedException", "TracebackVariable", "follows", "make_exception"]
 
@@ -66,7 +66,7 @@ class ExceptionVariable(NewObjectVariable):
         return is_simple(self.cls)
 
     def is_users(self) -> bool:
-        return bool(self.cls.__flags__ & HEAP_TYPE)
+        return is_users_class(self.cls)
 
     def children(self) -> tuple[VariableTracker, ...]:
         return (*super().children(), *self.args, *(() if self.cause is None else (self.cause,)))
@@ -298,7 +298,7 @@ def follows(cls: Any) -> bool:
     """Calling `cls` makes an exception by what is known: a builtin class, or one of the user's over one that takes any arguments."""
     if type(cls) is not type or not is_subtype(cls, BaseException) or is_subtype(cls, BaseExceptionGroup):
         return False
-    if not cls.__flags__ & HEAP_TYPE:
+    if not is_users_class(cls):
         return cls in BUILTIN
     if not has_plain_attributes(cls) or type_lookup(cls, "__del__") is not None:
         return False
@@ -313,7 +313,7 @@ def make_exception(
 ) -> VariableTracker:
     """`cls(*args)` of a class that `follows`. CPython: type_call, BaseException_new, BaseException_init."""
     cls = fn.fn
-    if not cls.__flags__ & HEAP_TYPE:
+    if not is_users_class(cls):
         if kwargs:
             tx.unsupported(UNSUPPORTED_CALL, name=f"{fn.name()} with keywords")
         return ExceptionVariable(_builtin_class(tx, cls, args), list(args), fn)

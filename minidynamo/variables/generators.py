@@ -112,8 +112,8 @@ class GeneratorVariable(IteratorVariable):
             return self.go_on(tx)
         # from 3.12 on a handler of the frame takes the result from the exception
         nothing = result.realize(tx).python_type() is type(None)
-        stop = ExceptionVariable(StopIteration, [] if nothing else [result])
-        return self.raise_here(tx, stop.raised(tx, frame.handled_exception()))
+        ended = ExceptionVariable(StopIteration, [] if nothing else [result])
+        return self.raise_here(tx, ended.raised(tx, frame.handled_exception()))
 
     def raise_here(
         self, tx: Tracing, stop: ObservedException

@@ -7,7 +7,7 @@ import types
 from ..guards.builder import GuardBuilder
 from ..reasons import EXCEPTION
 from ..sources import AttrSource, Source, TypeSource
-from ..static_access import HEAP_TYPE, is_subtype, static_attr, type_lookup
+from ..static_access import is_subtype, is_users_class, static_attr, type_lookup
 from .base import Tracing, VariableTracker
 from .exceptions import ExceptionVariable, TracebackVariable
 from .opaque import OpaqueVariable
@@ -38,7 +38,7 @@ class OutsideExceptionVariable(OpaqueVariable):
 
 @wraps_if(
     "exception",
-    lambda value: is_subtype(type(value), BaseException) and not type(value).__flags__ & HEAP_TYPE,
+    lambda value: is_subtype(type(value), BaseException) and not is_users_class(type(value)),
 )
 def wrap_exception(tx: Tracing, value: BaseException, source: Source) -> VariableTracker:
     made = OutsideExceptionVariable(value, source)

@@ -12,7 +12,7 @@ from ..static_access import is_subtype, type_lookup
 from .base import Tracing, VariableTracker
 from .classes import class_of
 from .constant import SINGLE, ConstantVariable
-from .functions import BoundMethodVariable, UserFunctionVariable
+from .functions import BoundMethodVariable, CellVariable, UserFunctionVariable
 from .numbers import NumberVariable
 from .opaque import NullVariable, OpaqueVariable
 from .sequences import TupleVariable
@@ -120,8 +120,9 @@ def identical(tx: Tracing, left: VariableTracker, right: VariableTracker) -> boo
     if isinstance(left, TensorVariable) and isinstance(right, TensorVariable):
         if tx.are_different(left.proxy.node, right.proxy.node):
             return False
-    if left.mutable and right.mutable and (left.source is None) != (right.source is None):
-        return False
+    if left.mutable and right.mutable and None in (left.source, right.source):
+        if not isinstance(left, CellVariable):  # of one cell there are several trackers
+            return False
     tx.unsupported(OPAQUE_VALUE, operation="operator is", type=f"{left.type_name()} and {right.type_name()}")
 
 

@@ -17,7 +17,7 @@ from ..guards.guard import make_guard
 from ..pycode import expr as E
 from ..reasons import OPERATOR_FAILS, SET_ORDER, UNSUPPORTED_CALL
 from ..sources import Source
-from ..static_access import HEAP_TYPE
+from ..static_access import is_users_class
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import COMPARE, ConstantVariable
 from .iterators import IteratorVariable
@@ -446,7 +446,7 @@ def advanced(emit: Emitting, iterator: E.Expr, count: int) -> E.Local:
 
 
 def _element(value: Any) -> VariableTracker | None:
-    if type(value) is type and not value.__flags__ & HEAP_TYPE:
+    if type(value) is type and not is_users_class(value):
         return WITHOUT_SOURCE[type](value)
     return constant_key(value)
 

@@ -19,7 +19,7 @@ from ..guards.guard import make_guard
 from ..pycode import expr as E
 from ..reasons import CONTEXT_STATE, OPAQUE_VALUE, TENSOR_STATE, TENSOR_SUBCLASS
 from ..sources import AttrSource, Source, TypeSource
-from ..static_access import is_subtype, type_lookup
+from ..static_access import is_subtype, is_users_class, type_lookup
 from .base import Emitting, Tracing, VariableTracker
 from .contexts import ContextVariable
 from .managers import ManagerMethodVariable
@@ -28,7 +28,6 @@ from .sequences import NONE
 from .special_names import COMPARE, FORWARD, SWAPPED, UNARY, reflected
 from .tensor import TensorMethodVariable, TensorVariable, refused_detail
 from .user_objects import (
-    HEAP_TYPE,
     MISSING,
     SHARED,
     UserObject,
@@ -51,7 +50,7 @@ def why_not_followed(cls: Any) -> str | None:
         if any(base is known for known in KNOWN):
             continue
         module = type_lookup(base, "__module__")
-        if not base.__flags__ & HEAP_TYPE or type(module) is str and module.split(".")[0] == "torch":
+        if not is_users_class(base) or type(module) is str and module.split(".")[0] == "torch":
             return "a subclass of a library"
     if not any(type(cls) is known for known in METACLASSES):
         return "a subclass with a metaclass of its own"

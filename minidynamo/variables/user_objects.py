@@ -18,7 +18,7 @@ from ..guards.guard import ById, make_guard
 from ..pycode import expr as E
 from ..reasons import OPAQUE_VALUE, OPERATOR_FAILS, STORE
 from ..sources import AttrSource, Source, TypeSource
-from ..static_access import HEAP_TYPE, instance_dict, is_subtype, type_lookup
+from ..static_access import instance_dict, is_subtype, is_users_class, type_lookup
 from .base import NO_GUARDS, Emitting, Provenance, Tracing, VariableTracker
 from .constant import ConstantVariable
 from .instance_dict import InstanceDictVariable, WithMembers
@@ -227,7 +227,7 @@ class UserObject(WithMembers):
         """A method of a descriptor object of the user's. CPython: slot_tp_descr_get and its like."""
         kind = type(raw)
         fn = type_lookup(kind, method)
-        if type(fn) is not types.FunctionType or not kind.__flags__ & HEAP_TYPE:
+        if type(fn) is not types.FunctionType or not is_users_class(kind):
             self.refuse(tx, f"descriptor {name}")
         whole = self.raw_source(tx, name)
         descriptor = tx.wrap(raw, whole)
@@ -336,7 +336,7 @@ class UserObject(WithMembers):
     # --- special methods: looked up on the type ----------------------------------------------------------------------------
     def guard_bases(self, tx: Tracing, base: type) -> None:
         """Guard that its class is derived from `base`, or that it is not, as it is now."""
-        if self.cls is not base and self.cls.__flags__ & HEAP_TYPE:
+        if self.cls is not base and is_users_class(self.cls):
             tx.install(make_guard(self.type_source(tx), GuardBuilder.SUBCLASS, ById(base)))
 
     def special(self, tx: Tracing, name: str) -> VariableTracker | None:
@@ -581,7 +581,7 @@ def _followed(value: Any) -> bool:
 def is_users_object(cls: type) -> bool:
     """Instances of the class, which is written in Python, are followed by their attributes."""
     return (
-        bool(cls.__flags__ & HEAP_TYPE)
+        is_users_class(cls)
         and not any(base in WITH_CONTENT for base in type.__dict__["__mro__"].__get__(cls))
         and not is_subtype(cls, types.ModuleType)
         and not is_subtype(cls, enum.Enum)

@@ -86,7 +86,7 @@ def test_all_stages_of_the_founding_example(trace):
             "guards",
             ["___guarded_code.valid", "and ___check_tensors(a, ", "# argument b: Tensor float32 (4,) on cpu"],
         ),
-        ("code", ["___graph = ", "<ResumeFunction toy_example>", "STORE_FAST ___graph", "COMPARE_OP <"]),
+        ("code", ["___graph = ", "<ResumeFunction toy_example>", "STORE_FAST ___graph", "COMPARE_OP"]),
         (
             "resume",
             ["from line 11, called with (a, b, x)", "from line 10, called with (a, b, x)", "prologue"],
@@ -146,7 +146,7 @@ def test_the_file_is_imported_afresh_each_time(trace, program):
         ("SCALE", (), "SCALE in {file} is float, not a function, method or module object"),
         ("Thing", (), "Thing in {file} is type, not a function, method or module object"),
         ("keywords", (), "does not take these arguments: too many positional arguments"),
-        ("keywords", ("--args", "1"), "does not take these arguments: missing a required argument: 'factor'"),
+        ("keywords", ("--args", "1"), "does not take these arguments: missing a required"),
         ("toy_example", ("--args", "1 +"), "--args '1 +' cannot be evaluated: SyntaxError"),
         ("toy_example", ("--args", "nothing"), "--args 'nothing' cannot be evaluated: NameError"),
         (

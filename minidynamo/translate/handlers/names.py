@@ -123,7 +123,9 @@ def copy_free_vars(tx: Any, inst: Instruction) -> None:
 @handles("LOAD_CLOSURE")
 def load_closure(tx: Any, inst: Instruction) -> None:
     cell = tx.cells.get(inst.arg)
-    if cell is None:  # CPython 3.13: put aside by a comprehension whose own variable of that name is not captured
+    if (
+        cell is None
+    ):  # CPython 3.13: put aside by a comprehension whose own variable of that name is not captured
         load_fast(tx, inst)
     else:
         tx.push(CellVariable(cell))

@@ -87,6 +87,12 @@ def inline_call(
 ) -> VariableTracker:
     """Execute a call of `fn` and give its result. Raises Unsupported when anything inside cannot be captured."""
     code = fn.code()
+    known = tx.trace.known_calls
+    key = None if kwargs else known.key(fn, args)
+    if key is not None:
+        found = known.find(tx, key, args)
+        if found is not None:
+            return found
     if code.co_flags & GENERATOR_LIKE & ~GENERATOR:
         tx.unsupported(GENERATOR_CALL, name=fn.name())
     if tx.level >= config.max_inline_depth:
@@ -101,6 +107,8 @@ def inline_call(
         tx.trace.generators.append(made)
         tx.trace.holds(made)
         return made
+    if known.log is not None or key is not None and key not in known.calls:
+        return known.watch(inner, key, args)
     while inner.result is None:
         inner.step()
     return inner.result

@@ -34,6 +34,7 @@ from ..variables.tensor import TensorVariable
 from ..variables.user_objects import UserObjectVariable
 from .capture import Effect
 from .cells import OutsideCell
+from .known_calls import KnownCalls
 from .plan import Plan, SkipFrame
 
 # How a translator executes a call in its own trace: (translator, function, args, kwargs) -> result.
@@ -102,6 +103,7 @@ class Trace:
         self.probing = 0  # how many questions are open whether an attribute is there
         self.identities: dict[int, tuple[VariableTracker, Identity]] = {}
         self.by_source: dict[Source, VariableTracker] = {}
+        self.known_calls = KnownCalls()
         self._by_object: dict[int, VariableTracker] = {}
         self._owners: dict[int, UserObjectVariable] = {}  # by the id of their `__dict__`
 
@@ -157,6 +159,7 @@ class Trace:
     def release(self) -> None:
         """Break the reference cycles among trackers. Nothing can be rebuilt afterwards."""
         self.identities.clear()
+        self.known_calls.close()
         for cyclic in (*self.cyclic, *self.changed.values(), *self.outside_cells):
             cyclic.forget()
 
@@ -292,6 +295,8 @@ class Trace:
         self.effects.append(made)
         if changed is not None:
             self.changed[id(changed)] = changed
+        if not isinstance(changed, UserObjectVariable):
+            self.known_calls.close()
 
     def guard_changed(self) -> None:
         """Decision 6: an object that the trace changed is no other object of its type that the trace looked at, nor the globals of

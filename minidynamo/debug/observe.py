@@ -91,6 +91,7 @@ def observe() -> Iterator[Observed]:
             (compile_frame, "translate", _part("capture")),
             (compile_frame, "emit", _part("output")),
             (InstructionTranslatorBase, "step", _step),
+            (InstructionTranslatorBase, "run_on", _run_on),
         ):
             stack.enter_context(_replaced(owner, name, wrap(getattr(owner, name), seen)))
         yield seen
@@ -130,6 +131,15 @@ def _part(name: str) -> Callable[[Callable[..., Any], Observed], Callable[..., A
         return stage
 
     return wrap
+
+
+def _run_on(plain: Callable[[Any], Any], seen: Observed) -> Callable[[Any], Any]:
+    def run_on(tx: InstructionTranslatorBase) -> Any:
+        while tx.result is None:
+            tx.step()
+        return tx.result
+
+    return run_on
 
 
 def _step(plain: Callable[[Any], None], seen: Observed) -> Callable[[Any], None]:

@@ -24,14 +24,11 @@ from .translator import InstructionTranslatorBase
 class InliningInstructionTranslator(InstructionTranslatorBase):
     """The frame of an inlined call. It never breaks by itself: what it cannot do breaks the root frame at the call."""
 
-    def __init__(self, caller: InstructionTranslatorBase, fn: FunctionVariable, scope: Scope) -> None:
-        code = fn.code()
-        super().__init__(
-            caller.trace, code, lift_generator(code) if code.co_flags & GENERATOR else lift(code), scope
-        )
+    def __init__(self, caller: InstructionTranslatorBase, entered: Entered) -> None:
+        super().__init__(caller.trace, entered.code, entered.ir, entered.scope)
         self.called_by(caller)
         self.module: Module | None = None
-        self.in_library = library_of(code) is not None
+        self.in_library = entered.in_library
 
     def called_by(self, caller: InstructionTranslatorBase) -> None:
         """The frame is entered from where `caller` is. That stands still until it is left: what is asked of it is asked once."""
@@ -86,32 +83,53 @@ def inline_call(
     kwargs: dict[str, VariableTracker],
 ) -> VariableTracker:
     """Execute a call of `fn` and give its result. Raises Unsupported when anything inside cannot be captured."""
-    code = fn.code()
-    known = tx.trace.known_calls
+    trace = tx.trace
+    known = trace.known_calls
     key = None if kwargs else known.key(fn, args)
     if key is not None:
         found = known.find(tx, key, args)
         if found is not None:
             return found
-    if code.co_flags & GENERATOR_LIKE & ~GENERATOR:
-        tx.unsupported(GENERATOR_CALL, name=fn.name())
+    outside = type(fn) is UserFunctionVariable
+    entered = fn.entered if outside else None  # type: ignore[attr-defined]
+    if entered is None:
+        entered = Entered(tx, fn)
+        if outside:
+            fn.entered = entered  # type: ignore[attr-defined]
     if tx.level >= config.max_inline_depth:
         tx.unsupported(INLINE_DEPTH, limit=config.max_inline_depth)
-    inner = InliningInstructionTranslator(tx, fn, _scope(tx, fn))
-    inner.symbolic_locals.update(fn.bind(tx, args, kwargs))
-    inner.cells.update(_closure(tx, fn))
-    if code.co_name == "forward" and args and isinstance(args[0], NNModuleVariable):
+    inner = InliningInstructionTranslator(tx, entered)
+    inner.symbolic_locals = fn.bind(tx, args, kwargs)
+    if entered.cells:
+        inner.cells = entered.cells.copy()
+    if entered.is_forward and args and isinstance(args[0], NNModuleVariable):
         inner.module = Module(args[0].source, args[0].cls)
-    if code.co_flags & GENERATOR:
-        made = GeneratorVariable(inner, tx.trace.root_index)
-        tx.trace.generators.append(made)
-        tx.trace.holds(made)
+    if entered.is_generator:
+        made = GeneratorVariable(inner, trace.root_index)
+        trace.generators.append(made)
+        trace.holds(made)
         return made
     if known.log is not None or key is not None and key not in known.calls:
         return known.watch(inner, key, args)
-    while inner.result is None:
-        inner.step()
-    return inner.result
+    return inner.run_on()
+
+
+class Entered:
+    """What every call of one function has in common: its code, where its globals are and which cells it is closed over."""
+
+    __slots__ = ("cells", "code", "in_library", "ir", "is_forward", "is_generator", "scope")
+
+    def __init__(self, tx: InstructionTranslatorBase, fn: FunctionVariable) -> None:
+        """Raises Unsupported for a function of a kind whose calls are not captured."""
+        self.code = code = fn.code()
+        if code.co_flags & GENERATOR_LIKE & ~GENERATOR:
+            tx.unsupported(GENERATOR_CALL, name=fn.name())
+        self.is_generator = bool(code.co_flags & GENERATOR)
+        self.ir = lift_generator(code) if self.is_generator else lift(code)
+        self.in_library = library_of(code) is not None
+        self.is_forward = code.co_name == "forward"
+        self.scope = _scope(tx, fn)
+        self.cells = _closure(tx, fn)
 
 
 def _scope(tx: InstructionTranslatorBase, fn: FunctionVariable) -> Scope:
@@ -125,13 +143,17 @@ def _scope(tx: InstructionTranslatorBase, fn: FunctionVariable) -> Scope:
         tx.install(
             make_guard(AttrSource(fn.source, "__globals__"), GuardBuilder.DUPLICATE_INPUT, GlobalsSource())
         )
-        return Scope(frame.globals, frame.builtins)
+        return tx.trace.scope
     names = fn.fn.__globals__
     whole: Source = AttrSource(fn.source, "__globals__")
     known = tx.trace.namespaces.setdefault(id(names), whole)
     if known != whole:
         tx.install(make_guard(whole, GuardBuilder.DUPLICATE_INPUT, known))
-    return FunctionScope(known, names, fn.fn.__builtins__)  # type: ignore[attr-defined]
+    scope: Scope | None = tx.trace.scopes.get(id(names))
+    if scope is None:
+        scope = FunctionScope(known, names, fn.fn.__builtins__)  # type: ignore[attr-defined]
+        tx.trace.scopes[id(names)] = scope
+    return scope
 
 
 def _closure(tx: InstructionTranslatorBase, fn: FunctionVariable) -> dict[str, Cell]:

@@ -55,7 +55,6 @@ from .loops import resumed_at
 from .open_blocks import is_ended_by_a_block
 from .plan import Decision, Plan, RestartAnalysis, SkipFrame
 from .reach import Reached
-from .scope import Scope
 from .trace import Trace
 from .translator import InstructionTranslatorBase
 
@@ -106,8 +105,8 @@ class InstructionTranslator(InstructionTranslatorBase):
     """Executes the root frame symbolically until it returns or the plan says that the graph ends."""
 
     def __init__(self, trace: Trace) -> None:
-        frame, code = trace.frame, trace.code
-        super().__init__(trace, code, trace.ir, Scope(frame.globals, frame.builtins))
+        code = trace.code
+        super().__init__(trace, code, trace.ir, trace.scope)
         self.symbolic_locals.update(trace.arguments())
         if is_resume_code(code):
             self.take_cells()

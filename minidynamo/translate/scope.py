@@ -23,17 +23,22 @@ class Scope:
     def __init__(self, names: dict[str, Any], builtins: dict[str, Any]) -> None:
         self.names = names
         self.builtins = builtins
+        self.sources: dict[str, Source] = {}  # of the names that were read
 
     def load(self, tx: Any, name: str) -> VariableTracker:
         """CPython: LOAD_GLOBAL. A builtin is used only while no global of its name exists: that is guarded."""
         tx.trace.use_globals(tx, self.names, stores=False)
-        written = tx.written_global(self.names, name)
-        if written is DELETED:
-            tx.unsupported(OPERATOR_FAILS, name=f"name {name!r}, which was deleted", error="NameError")
-        if written is not None:
-            return written
+        if tx.trace.globals_written:
+            written: VariableTracker | None = tx.written_global(self.names, name)
+            if written is DELETED:
+                tx.unsupported(OPERATOR_FAILS, name=f"name {name!r}, which was deleted", error="NameError")
+            if written is not None:
+                return written
         if name in self.names:
-            return tx.lazily(self.names[name], self.source(name))
+            source = self.sources.get(name)
+            if source is None:
+                source = self.sources[name] = self.source(name)
+            return tx.lazily(self.names[name], source)
         if name not in self.builtins:
             tx.unsupported(OPERATOR_FAILS, name=f"name {name!r}", error="NameError")
         self.guard_absent(tx, name)

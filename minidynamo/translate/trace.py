@@ -36,6 +36,7 @@ from .capture import Effect
 from .cells import OutsideCell
 from .known_calls import KnownCalls
 from .plan import Plan, SkipFrame
+from .scope import Scope
 
 # How a translator executes a call in its own trace: (translator, function, args, kwargs) -> result.
 Inline = Callable[[Any, Any, list[VariableTracker], dict[str, VariableTracker]], VariableTracker]
@@ -104,6 +105,8 @@ class Trace:
         self.identities: dict[int, tuple[VariableTracker, Identity]] = {}
         self.by_source: dict[Source, VariableTracker] = {}
         self.known_calls = KnownCalls()
+        self.scope = Scope(frame.globals, frame.builtins)
+        self.scopes: dict[int, Scope] = {}  # of the other modules, by the id of their dictionaries
         self._by_object: dict[int, VariableTracker] = {}
         self._owners: dict[int, UserObjectVariable] = {}  # by the id of their `__dict__`
 

@@ -26,8 +26,9 @@ from ..static_access import has_static_attr
 from ..variables.base import VariableTracker
 from ..variables.constant import CONSTANT_TYPES, ConstantVariable
 from ..variables.exceptions import ExceptionVariable, ObservedException, follows
-from ..variables.functions import BuiltinVariable, Cell
+from ..variables.functions import BuiltinVariable, Cell, UserFunctionVariable
 from ..variables.lazy import LazyVariable
+from ..variables.methods import UserMethodVariable
 from ..variables.tensor import TensorVariable
 from .capture import Effect
 from .cells import OutsideCell
@@ -84,6 +85,25 @@ class InstructionTranslatorBase:
                 inst, stop.exception
             ):  # raised here: a frame that holds the error would be a reference cycle
                 raise
+
+    def run_on(self) -> VariableTracker:
+        """Execute instructions until the frame has a result: `step` again and again."""
+        trace, instructions, handlers = self.trace, self.instructions, HANDLERS
+        limit = trace.step_limit
+        while self.result is None:
+            inst = self.current = instructions[self.index]
+            handler = handlers.get(inst.opname)
+            if handler is None or trace.steps >= limit:
+                self.step()
+                continue
+            trace.steps += 1
+            self.index += 1
+            try:
+                handler(self, inst)
+            except ObservedException as stop:
+                if not self.unwind(inst, stop.exception):  # raised here, as in `step`
+                    raise
+        return self.result
 
     def unwind(self, inst: Instruction, exception: VariableTracker) -> bool:
         """CPython: exception_unwind. Go on at this frame's handler of the instruction; without one (False) the exception goes to the
@@ -195,6 +215,11 @@ class InstructionTranslatorBase:
         self, fn: VariableTracker, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
     ) -> VariableTracker:
         fn = fn.realize(self)
+        while type(fn) is UserMethodVariable:
+            args = [fn.owner, *args]
+            fn = fn.fn.realize(self)
+        if type(fn) is UserFunctionVariable:
+            return self.trace.inline(self, fn, args, kwargs)
         if isinstance(fn, BuiltinVariable):
             return dispatch.call(self, fn, args, kwargs)
         return fn.call_function(self, args, kwargs)

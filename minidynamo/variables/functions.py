@@ -59,6 +59,8 @@ class FunctionVariable(VariableTracker):
         plain Python raises its own TypeError."""
         code = self.code()
         count, names = code.co_argcount, code.co_varnames
+        if len(args) == count and not (kwargs or code.co_kwonlyargcount or code.co_flags & 0x0C):
+            return dict(zip(names, args))
         keyword_only = names[count : count + code.co_kwonlyargcount]
         bound = dict(zip(names[:count], args))
         extra = args[count:]
@@ -99,14 +101,16 @@ class FunctionVariable(VariableTracker):
 
 
 class UserFunctionVariable(FunctionVariable):
-    """A function that exists outside of the trace; always rebuilt from its source."""
+    """A function that exists outside of the trace; always rebuilt from its source. `entered` is what the translator keeps of it
+    from one call to the next."""
 
-    __slots__ = ("fn",)
+    __slots__ = ("entered", "fn")
     source: Source
 
     def __init__(self, fn: types.FunctionType, source: Source) -> None:
         super().__init__(source)
         self.fn = fn
+        self.entered: Any = None
 
     def code(self) -> types.CodeType:
         return self.fn.__code__

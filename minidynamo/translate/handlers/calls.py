@@ -18,18 +18,20 @@ from .table import handles
 def callable_and_arguments(values: list[VariableTracker]) -> tuple[VariableTracker, list[VariableTracker]]:
     """CPython: of the two slots below the arguments one may be NULL, then the other is the callable; else the first is
     called with the second as first argument."""
-    first, second, *args = values
-    if isinstance(first, NullVariable):
-        return second, args
-    if isinstance(second, NullVariable):
-        return first, args
-    return first, [second, *args]
+    first, second = values[0], values[1]
+    if type(first) is NullVariable:
+        return second, values[2:]
+    if type(second) is NullVariable:
+        return first, values[2:]
+    return first, values[1:]
 
 
 @handles("CALL")
 def call(tx: Any, inst: Instruction) -> None:
-    fn, args = callable_and_arguments(tx.popn(inst.arg + 2))
-    tx.push(tx.call(fn, args, {}))
+    stack, count = tx.stack, inst.arg + 2
+    fn, args = callable_and_arguments(stack[-count:])
+    del stack[-count:]
+    stack.append(tx.call(fn, args, {}))
 
 
 @handles("CALL_KW")

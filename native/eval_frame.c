@@ -230,6 +230,14 @@ static int load_inputs(const Call *c, MdEntry *entry, MdInputs *inputs)
     return held;
 }
 
+/* The frame has returned a Tail (stolen): makes the calls, in its place. May return a Tail: the frame has to be cleared by
+ * its caller first. */
+static PyObject *make_tail_calls(const Call *c, PyObject *tail)
+{
+    md_frame_let_go(c->frame);
+    return md_tail_run(c->ts, c->t, tail, c->frame);
+}
+
 /* Runs an entry (its reference is stolen: the pin) in the frame; `inputs` are what its guards loaded (released). */
 static PyObject *run_entry(const Call *c, MdEntry *entry, MdInputs *inputs)
 {
@@ -272,10 +280,21 @@ static PyObject *run_entry(const Call *c, MdEntry *entry, MdInputs *inputs)
     }
     Py_DECREF((PyObject *)entry);
     if (md_is_tail(result) && !c->tail) {
-        md_frame_let_go(c->frame);
-        result = md_tail_run(c->ts, c->t, result);
+        result = make_tail_calls(c, result);
+        if (md_is_tail(result)) { /* whoever called this frame knows nothing of Tails */
+            result = md_tail_run(c->ts, c->t, result, NULL);
+        }
     }
     return result;
+}
+
+/* Runs the frame of an entry's code, which an optimized object or a Tail has called. May return a Tail. */
+static PyObject *run_transformed(const Call *c)
+{
+    bool chained = c->t->chained == (PyObject *)md_frame_func(c->frame);
+    c->t->chained = NULL;
+    PyObject *result = run_plain(c);
+    return md_is_tail(result) && chained ? make_tail_calls(c, result) : result;
 }
 
 /* ---- misses ---- */
@@ -413,7 +432,7 @@ static PyObject *run_captured(const Call *c, MdContext *context)
     bool missed = c->t->missed == c->code; /* an OptimizedFunction has tried the entries just now */
     c->t->missed = NULL;
     if (mark == MD_TRANSFORMED) {
-        return run_plain(c);
+        return run_transformed(c);
     }
     if (state != NULL && state->head != NULL && !missed && !md_code_monitored(c->code)) {
         MdEntry *entry;

@@ -307,6 +307,17 @@ static inline void md_frame_discard(PyThreadState *ts, MdFrame *f)
 #endif
 }
 
+/* Does somebody hold the frame object of a frame that has returned, and that still lies there? Never from 3.12. */
+static inline bool md_frame_is_held(MdFrame *f)
+{
+#if MD_PY312_UP
+    (void)f;
+    return false;
+#else
+    return f->frame_obj != NULL && Py_REFCNT(f->frame_obj) > 1;
+#endif
+}
+
 /* A frame that has returned lets go of its values. From 3.12 it is gone; in 3.11 it lies there, with all its values, until
  * the evaluator returns. One whose frame object somebody holds keeps them. */
 static inline void md_frame_let_go(MdFrame *f)
@@ -314,9 +325,61 @@ static inline void md_frame_let_go(MdFrame *f)
 #if MD_PY312_UP
     (void)f;
 #else
-    for (int i = 0; f->frame_obj == NULL && i < f->f_code->co_nlocalsplus; i++) {
+    if (MD_UNLIKELY(md_frame_is_held(f))) {
+        return;
+    }
+    Py_CLEAR(f->frame_obj);
+    for (int i = 0; i < f->f_code->co_nlocalsplus; i++) {
         Py_CLEAR(f->localsplus[i]);
     }
+#endif
+}
+
+/* An unstarted frame of `func` that runs `code` on `count` arguments (stolen), which are all that it takes, made where `ended`
+ * lies: a frame that the evaluator has run and that has let go of its values. What the evaluator was given it gives back as
+ * before: in 3.11 `ended` itself begins anew and is still its caller's; from 3.12 the new frame is the evaluator's own.
+ * NULL with nothing changed where there is no room, or if somebody holds the frame object of `ended`. */
+static inline MdFrame *md_frame_after(PyThreadState *ts, MdFrame *ended, PyFunctionObject *func, PyCodeObject *code,
+                                      PyObject *const *args, Py_ssize_t count)
+{
+    Py_ssize_t size = md_code_frame_size(code);
+#if MD_PY312_UP
+    (void)ended;
+    if (ts->datastack_top == NULL || size >= ts->datastack_limit - ts->datastack_top) {
+        return NULL;
+    }
+    MdFrame *f = (MdFrame *)ts->datastack_top;
+    ts->datastack_top += size;
+#if MD_PY314_UP
+    _PyFrame_Initialize(ts, f, PyStackRef_FromPyObjectNew((PyObject *)func), NULL, code, (int)count, NULL);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        f->localsplus[i] = PyStackRef_FromPyObjectSteal(args[i]);
+    }
+#else
+    _PyFrame_Initialize(f, (PyFunctionObject *)Py_NewRef((PyObject *)func), NULL, code, (int)count);
+    memcpy(f->localsplus, args, (size_t)count * sizeof(PyObject *));
+#endif
+    return f;
+#else
+    PyCodeObject *old = ended->f_code;
+    PyObject **base = (PyObject **)ended;
+    if (ended->frame_obj != NULL || base + md_code_frame_size(old) != ts->datastack_top
+        || size >= ts->datastack_limit - base) {
+        return NULL;
+    }
+    ts->datastack_top = base + size;
+    memcpy(ended->localsplus, args, (size_t)count * sizeof(PyObject *));
+    memset(ended->localsplus + count, 0, (size_t)(code->co_nlocalsplus - count) * sizeof(PyObject *));
+    PyFunctionObject *olds = ended->f_func;
+    ended->f_func = (PyFunctionObject *)Py_NewRef((PyObject *)func);
+    ended->f_globals = func->func_globals;
+    ended->f_builtins = func->func_builtins;
+    ended->f_code = (PyCodeObject *)Py_NewRef((PyObject *)code);
+    ended->prev_instr = _PyCode_CODE(code) - 1;
+    ended->stacktop = code->co_nlocalsplus;
+    Py_DECREF(olds);
+    Py_DECREF(old);
+    return ended;
 #endif
 }
 

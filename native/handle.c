@@ -1,5 +1,6 @@
 /* EntryHandle: how emitted code reaches the compiled graph without owning it. */
-#include "cache.h"
+#include "optimized.h"
+#include "tail.h"
 
 static PyObject *handle_dead(void)
 {
@@ -95,10 +96,31 @@ static void merge(const MdHandle *self, PyObject *const *args, Py_ssize_t total,
     }
 }
 
+/* A bound method's function is called itself, with the instance in the place before the arguments. */
+static PyObject *call_plain(PyThreadState *ts, PyObject *target, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    if (!Py_IS_TYPE(target, &PyMethod_Type) || (nargsf & PY_VECTORCALL_ARGUMENTS_OFFSET) == 0) {
+        return md_call(ts, target, args, nargsf, kwnames);
+    }
+    PyObject **place = (PyObject **)args - 1, *before = *place;
+    *place = PyMethod_GET_SELF(target);
+    PyObject *result =
+        md_call(ts, PyMethod_GET_FUNCTION(target), place, (size_t)PyVectorcall_NARGS(nargsf) + 1, kwnames);
+    *place = before;
+    return result;
+}
+
 static PyObject *call_target(MdThread *t, PyObject *target, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
-    return t->active == NULL ? PyObject_Vectorcall(target, args, nargsf, kwnames)
-                             : md_scope_call(PyThreadState_Get(), t, NULL, target, args, nargsf, kwnames);
+    PyThreadState *ts = md_thread_state();
+    if (t->active == NULL) {
+        return call_plain(ts, target, args, nargsf, kwnames);
+    }
+    MdScope scope;
+    md_scope_enter(ts, t, &scope, NULL);
+    PyObject *result = call_plain(ts, target, args, nargsf, kwnames);
+    md_scope_leave(ts, t, &scope);
+    return result;
 }
 
 static PyObject *call_loaded(MdHandle *self, MdThread *t, PyObject *target, PyObject *const *args, Py_ssize_t given)
@@ -150,6 +172,9 @@ static PyObject *handle_vectorcall(PyObject *op, PyObject *const *args, size_t n
     PyObject *target = self->target;
     if (target == NULL) {
         return handle_dead();
+    }
+    if (Py_IS_TYPE(target, &MdResume_Type)) {
+        return md_resume_call(target, args, nargsf, kwnames);
     }
     Py_INCREF(target);
     PyObject *result = self->outputs >= 0 ? call_graph(self, target, args, nargsf, kwnames)

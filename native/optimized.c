@@ -71,10 +71,12 @@ static PyObject *run_code(const Call *c, MdEntry *entry, MdInputs *inputs)
     if (entry->has_break) {
         MdScope scope;
         md_scope_enter(c->ts, c->t, &scope, (PyObject *)c->self->context);
+        c->t->chained = function;
         result = md_call(c->ts, function, c->args, c->nargsf, c->kwnames);
+        c->t->chained = NULL;
         md_loaded_leave(c->t, &loaded);
-        if (md_is_tail(result)) {
-            result = md_tail_run(c->ts, c->t, result);
+        if (md_is_tail(result)) { /* the frame has not begun in our evaluator */
+            result = md_tail_run(c->ts, c->t, result, NULL);
         }
         md_scope_leave(c->ts, c->t, &scope);
     }

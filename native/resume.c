@@ -13,10 +13,10 @@ typedef struct {
 
 /* Runs the code with globals, builtins and closure of the Python function that is calling: an entry's code leaves the call
  * to its runner (tail.h). The function object lives for the call only: a constant may not keep a user's closure. */
-static PyObject *resume_vectorcall(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+PyObject *md_resume_call(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     MdResume *self = (MdResume *)op;
-    MdFrame *frame = md_current_frame(PyThreadState_Get());
+    MdFrame *frame = md_current_frame(md_thread_state());
     PyFunctionObject *caller = frame != NULL ? md_frame_func(frame) : NULL;
     if (caller == NULL || !PyFunction_Check((PyObject *)caller)) {
         return PyErr_Format(PyExc_RuntimeError, "minidynamo: %R can be called by Python code only", op);
@@ -30,7 +30,9 @@ static PyObject *resume_vectorcall(PyObject *op, PyObject *const *args, size_t n
     if (MD_LIKELY(state != NULL && state->mark == MD_TRANSFORMED && kwnames == NULL)) {
         return md_tail_new(caller, self->code, args, PyVectorcall_NARGS(nargsf));
     }
-    PyObject *made = md_function_like(caller, self->code, false);
+    PyObject *code = Py_NewRef((PyObject *)self->code); /* making a function may run the collector */
+    PyObject *made = md_function_like(caller, (PyCodeObject *)code, false);
+    Py_DECREF(code);
     if (made == NULL) {
         return NULL;
     }
@@ -49,7 +51,7 @@ static PyObject *resume_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     }
     MdResume *self = (MdResume *)type->tp_alloc(type, 0);
     if (self != NULL) {
-        self->vectorcall = resume_vectorcall;
+        self->vectorcall = md_resume_call;
         self->code = (PyCodeObject *)Py_NewRef(code);
         self->name = Py_NewRef(name != NULL ? name : self->code->co_name);
     }

@@ -12,6 +12,7 @@
     X(hits_called, "entries run by a call because the frame had no room") \
     X(hits_direct, "entries run by an OptimizedFunction") \
     X(hits_tail, "entries of resume functions run without the evaluator") \
+    X(tails_in_place, "of these, run in a frame made where the one before lay") \
     X(graphs_direct, "of all entries run, those whose graph was called without their code") \
     X(misses, "lookups without a hit") \
     X(guards, "check functions called") \

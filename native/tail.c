@@ -3,6 +3,7 @@
 #include "bind.h"
 #include "direct.h"
 #include "eval_frame.h"
+#include "evaluator.h"
 #include "stance.h"
 #include "stats.h"
 
@@ -14,9 +15,28 @@ typedef struct MdTail {
     PyObject *args[1];
 } MdTail;
 
+/* Dead ones with room for so many arguments, to be used again: one Tail lives while its call makes the next. */
+#define MD_TAIL_SMALL 16
+#define MD_TAILS_KEPT 4
+static MdTail *unused[MD_TAILS_KEPT];
+static int unused_count;
+
+static MdTail *allocate(Py_ssize_t count)
+{
+    if (MD_UNLIKELY(count > MD_TAIL_SMALL)) {
+        return PyObject_NewVar(MdTail, &MdTail_Type, count);
+    }
+    MdTail *self = unused_count > 0 ? unused[--unused_count] : PyObject_NewVar(MdTail, &MdTail_Type, MD_TAIL_SMALL);
+    if (MD_LIKELY(self != NULL)) {
+        Py_SET_SIZE(self, count);
+        _Py_NewReference((PyObject *)self);
+    }
+    return self;
+}
+
 PyObject *md_tail_new(PyFunctionObject *caller, PyCodeObject *code, PyObject *const *args, Py_ssize_t count)
 {
-    MdTail *self = PyObject_NewVar(MdTail, &MdTail_Type, count);
+    MdTail *self = allocate(count);
     if (self == NULL) {
         return NULL;
     }
@@ -42,7 +62,12 @@ static void tail_dealloc(PyObject *op)
     let_go(self);
     Py_DECREF((PyObject *)self->caller);
     Py_DECREF((PyObject *)self->code);
-    PyObject_Free(self);
+    if (Py_SIZE(self) <= MD_TAIL_SMALL && unused_count < MD_TAILS_KEPT) {
+        unused[unused_count++] = self;
+    }
+    else {
+        PyObject_Free(self);
+    }
 }
 
 bool md_tail_arrived_slow(MdThread *t, PyFunctionObject *func)
@@ -88,8 +113,37 @@ static PyObject *run_plain(PyThreadState *ts, MdThread *t, MdTail *self, PyObjec
     return result;
 }
 
+/* Runs the entry's code in a frame made where `ended` lies. False: there is no room, or the frame has to be seen by another
+ * evaluator that lies on ours. */
+static bool run_after(PyThreadState *ts, MdThread *t, MdTail *self, MdEntry *entry, MdFrame *ended, PyObject **result)
+{
+    Py_ssize_t count = Py_SIZE(self);
+    MdFrame *frame = md_evaluator_installed(ts)
+                         ? md_frame_after(ts, ended, self->caller, entry->code, self->args, count)
+                         : NULL;
+    if (frame == NULL) {
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (entry->rerunnable) {
+            Py_INCREF(self->args[i]);
+        }
+        else {
+            self->args[i] = NULL;
+        }
+    }
+    MD_COUNT(tails_in_place);
+    bool again;
+    int level = md_evaluator_level(t, frame, &again);
+    *result = md_evaluator_next(ts, t, frame, 0, level);
+    if (md_is_tail(*result) || *result == md_rerun) {
+        md_frame_let_go(frame);
+    }
+    return true;
+}
+
 /* Runs an entry of the continuation (its reference is stolen: the pin). */
-static PyObject *run_entry(PyThreadState *ts, MdThread *t, MdTail *self, MdEntry *entry, MdFlat *flat)
+static PyObject *run_entry(PyThreadState *ts, MdThread *t, MdTail *self, MdEntry *entry, MdFlat *flat, MdFrame *ended)
 {
     PyObject *result = NULL;
     entry->validity->hits++;
@@ -99,14 +153,14 @@ static PyObject *run_entry(PyThreadState *ts, MdThread *t, MdTail *self, MdEntry
         result = md_direct_run(ts, t, entry, flat->values, &flat->inputs);
     }
     else {
-        PyObject *func = md_function_like(self->caller, entry->code, false);
-        if (func != NULL) {
-            MdLoaded loaded;
-            md_loaded_enter(t, &loaded, entry, &flat->inputs);
-            result = call(ts, t, self, func, entry->rerunnable);
-            md_loaded_leave(t, &loaded);
-            Py_DECREF(func);
+        MdLoaded loaded;
+        md_loaded_enter(t, &loaded, entry, &flat->inputs);
+        if (ended == NULL || !run_after(ts, t, self, entry, ended, &result)) {
+            PyObject *func = md_function_like(self->caller, entry->code, false);
+            result = func != NULL ? call(ts, t, self, func, entry->rerunnable) : NULL;
+            Py_XDECREF(func);
         }
+        md_loaded_leave(t, &loaded);
     }
     if (md_wants_rerun(entry, &result)) {
         result = md_report_rerun(ts, t, entry, run_plain(ts, t, self, NULL));
@@ -115,7 +169,7 @@ static PyObject *run_entry(PyThreadState *ts, MdThread *t, MdTail *self, MdEntry
     return result;
 }
 
-static PyObject *step(PyThreadState *ts, MdThread *t, MdTail *self)
+static PyObject *step(PyThreadState *ts, MdThread *t, MdTail *self, MdFrame *ended)
 {
     MdCodeState *state = md_state(self->code);
     bool fits = Py_SIZE(self) == self->code->co_argcount && md_flat_is_positional(self->code);
@@ -133,7 +187,7 @@ static PyObject *step(PyThreadState *ts, MdThread *t, MdTail *self)
     PyObject *result = NULL;
     switch (md_cache_lookup(ts, t, state, (MdContext *)context, &flat, self->caller, 0, &entry)) {
     case MD_HIT:
-        result = run_entry(ts, t, self, entry, &flat);
+        result = run_entry(ts, t, self, entry, &flat, ended);
         break;
     case MD_MISS:
         t->missed = self->code;
@@ -148,13 +202,13 @@ static PyObject *step(PyThreadState *ts, MdThread *t, MdTail *self)
     return result;
 }
 
-PyObject *md_tail_run(PyThreadState *ts, MdThread *t, PyObject *result)
+PyObject *md_tail_run(PyThreadState *ts, MdThread *t, PyObject *result, MdFrame *ended)
 {
-    do {
+    while (md_is_tail(result) && !(ended != NULL && md_frame_is_held(ended))) {
         MdTail *self = (MdTail *)result;
-        result = step(ts, t, self);
+        result = step(ts, t, self, ended);
         Py_DECREF((PyObject *)self);
-    } while (md_is_tail(result));
+    }
     return result;
 }
 

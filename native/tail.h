@@ -14,8 +14,13 @@ extern PyTypeObject MdTail_Type;
 /* The call of `code`, a continuation of the Python function `caller`, with arguments that the Tail will hold. */
 PyObject *md_tail_new(PyFunctionObject *caller, PyCodeObject *code, PyObject *const *args, Py_ssize_t count);
 
-/* Makes the call of `tail` (stolen), and those that it ends with, in the scope of the caller. */
-PyObject *md_tail_run(PyThreadState *ts, MdThread *t, PyObject *tail);
+/* Makes the call of `tail` (stolen), and those that it ends with, in the scope of the caller. `ended` is the frame that has
+ * returned the Tail, if it is the evaluator who asks: an entry of the continuation needs no function and no call then, its
+ * frame is made where that one was; and a Tail may be returned, because somebody holds the frame. NULL: all calls are made. */
+PyObject *md_tail_run(PyThreadState *ts, MdThread *t, PyObject *tail, MdFrame *ended);
+
+/* Calls a ResumeFunction (resume.c), which needs not be held meanwhile. */
+PyObject *md_resume_call(PyObject *resume, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 
 /* Is `result` (may be NULL) of running an entry's code a call to be made? */
 static inline bool md_is_tail(PyObject *result)

@@ -21,6 +21,7 @@ typedef struct {
     struct MdLoaded
         *loaded; /* what guards have loaded for code that runs and has not taken it yet, the innermost first */
     struct MdTail *tail; /* borrowed: it has made a call whose frame has not begun */
+    PyObject *chained; /* borrowed: a function whose frame has not begun and makes the calls that it ends with itself */
     bool watched; /* the thread state holds an object that tidies up when the thread ends */
 } MdThread;
 

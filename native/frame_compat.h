@@ -329,8 +329,8 @@ static inline void md_frame_let_go(MdFrame *f)
         return;
     }
     Py_CLEAR(f->frame_obj);
-    for (int i = 0; i < f->f_code->co_nlocalsplus; i++) {
-        Py_CLEAR(f->localsplus[i]);
+    for (PyObject **local = f->localsplus, **end = local + f->f_code->co_nlocalsplus; local < end; local++) {
+        Py_CLEAR(*local);
     }
 #endif
 }
@@ -368,8 +368,13 @@ static inline MdFrame *md_frame_after(PyThreadState *ts, MdFrame *ended, PyFunct
         return NULL;
     }
     ts->datastack_top = base + size;
-    memcpy(ended->localsplus, args, (size_t)count * sizeof(PyObject *));
-    memset(ended->localsplus + count, 0, (size_t)(code->co_nlocalsplus - count) * sizeof(PyObject *));
+    PyObject **local = ended->localsplus;
+    for (PyObject **cleared = local + old->co_nlocalsplus, **end = local + code->co_nlocalsplus; cleared < end;) {
+        *cleared++ = NULL;
+    }
+    for (PyObject *const *end = args + count; args < end;) {
+        *local++ = *args++;
+    }
     PyFunctionObject *olds = ended->f_func;
     ended->f_func = (PyFunctionObject *)Py_NewRef((PyObject *)func);
     ended->f_globals = func->func_globals;

@@ -29,7 +29,7 @@ static MdTail *allocate(Py_ssize_t count)
     MdTail *self = unused_count > 0 ? unused[--unused_count] : PyObject_NewVar(MdTail, &MdTail_Type, MD_TAIL_SMALL);
     if (MD_LIKELY(self != NULL)) {
         Py_SET_SIZE(self, count);
-        _Py_NewReference((PyObject *)self);
+        Py_SET_REFCNT(self, 1);
     }
     return self;
 }

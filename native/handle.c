@@ -97,7 +97,8 @@ static void merge(const MdHandle *self, PyObject *const *args, Py_ssize_t total,
 }
 
 /* A bound method's function is called itself, with the instance in the place before the arguments. */
-static PyObject *call_plain(PyThreadState *ts, PyObject *target, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+static PyObject *call_plain(PyThreadState *ts, PyObject *target, PyObject *const *args, size_t nargsf,
+                            PyObject *kwnames)
 {
     if (!Py_IS_TYPE(target, &PyMethod_Type) || (nargsf & PY_VECTORCALL_ARGUMENTS_OFFSET) == 0) {
         return md_call(ts, target, args, nargsf, kwnames);

@@ -118,9 +118,8 @@ static PyObject *run_plain(PyThreadState *ts, MdThread *t, MdTail *self, PyObjec
 static bool run_after(PyThreadState *ts, MdThread *t, MdTail *self, MdEntry *entry, MdFrame *ended, PyObject **result)
 {
     Py_ssize_t count = Py_SIZE(self);
-    MdFrame *frame = md_evaluator_installed(ts)
-                         ? md_frame_after(ts, ended, self->caller, entry->code, self->args, count)
-                         : NULL;
+    MdFrame *frame =
+        md_evaluator_installed(ts) ? md_frame_after(ts, ended, self->caller, entry->code, self->args, count) : NULL;
     if (frame == NULL) {
         return false;
     }

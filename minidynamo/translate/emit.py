@@ -308,7 +308,8 @@ class Emitter:
             for value in successor.values():
                 self.fixed(value)
         for op in end.ops:
-            for operand in op.operands[:-1] if op.opname == "CALL_KW" else op.operands:  # names are part of the code
+            names = op.opname == "CALL_KW"  # the last operand, which is part of the code
+            for operand in op.operands[: len(op.operands) - names]:
                 self.fixed(operand)
         for single in (end.condition, end.handled):
             if single is not None:

@@ -105,9 +105,7 @@ def test_each_part_runs_with_the_closure_of_the_call(kit):
     rest = kit.define("def outer():\n shared = 0\n def f(a): return shared\n return f")()
     more = kit.define("def outer():\n shared = 0\n def f(a): return (shared, a)\n return f")()
     kit.add(rest, more)
-    kit.add(
-        first.__code__, kit.with_constants(first, r=kit.C.ResumeFunction(rest.__code__)), has_break=True
-    )
+    kit.add(first.__code__, kit.with_constants(first, r=kit.C.ResumeFunction(rest.__code__)), has_break=True)
     kit.add(
         second.__code__, kit.with_constants(second, r=kit.C.ResumeFunction(rest.__code__)), has_break=True
     )
@@ -192,9 +190,7 @@ def test_a_profiler_sees_each_part_begin_and_end(kit):
 def test_threads_have_chains_of_their_own(kit):
     f = chain(kit, ["pause(a + 1)"] * 6, pause=lambda value: (threading.Event().wait(0.001), value)[1])
     results = []
-    threads = [
-        threading.Thread(target=lambda n=n: results.append((n, f(n, None)))) for n in range(8)
-    ]
+    threads = [threading.Thread(target=lambda n=n: results.append((n, f(n, None)))) for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

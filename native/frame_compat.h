@@ -471,6 +471,9 @@ static inline bool md_dict_has_str_keys(PyObject *dict)
 
 /* ---- versions of dictionaries and types ---- */
 
+/* Are changes of dictionaries numbered, all in one sequence? Each gets a number that is higher by one than the one before. */
+#define MD_HAS_DICT_VERSIONS (!MD_PY312_UP)
+
 /* A word that is another one after every change of the dict, and that no other dict ever has; NULL where there is none:
  * from 3.12 a watcher tells of changes. */
 static inline const uint64_t *md_dict_version(PyObject *dict)

@@ -383,7 +383,7 @@ static PyObject *guards_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     Py_ssize_t count = PyTuple_GET_SIZE(code);
     self->vectorcall = guards_vectorcall;
     self->arguments = arguments;
-    self->wait = 1; /* the run that proves it */
+    md_snapshots_init(&self->remembered);
     self->builtins = optional(builtins);
     self->validity = optional(validity);
     self->witness = optional(witness);
@@ -432,11 +432,7 @@ static int guards_clear(PyObject *op)
     MdGuards *self = (MdGuards *)op;
     Py_ssize_t count = self->count;
     self->count = 0; /* nothing runs any more, whatever the destructors below do */
-    if (self->snapshot != NULL) {
-        MdSnapshot *snapshot = self->snapshot;
-        self->snapshot = NULL;
-        md_snapshot_free(snapshot);
-    }
+    md_snapshots_clear(&self->remembered);
     for (Py_ssize_t i = 0; i < count; i++) {
         free_operand(self, &self->code[i]);
     }
@@ -534,14 +530,30 @@ static PyMethodDef guards_methods[] = {
 static PyObject *guards_snapshot(PyObject *op, void *Py_UNUSED(closure))
 {
     const MdGuards *self = (MdGuards *)op;
-    return self->snapshot != NULL ? md_snapshot_counts(self->snapshot) : Py_NewRef(Py_None);
+    const MdSnapshot *latest = md_snapshots_latest(&self->remembered);
+    return latest != NULL ? md_snapshot_counts(latest) : Py_NewRef(Py_None);
+}
+
+static PyObject *guards_snapshots(PyObject *op, void *Py_UNUSED(closure))
+{
+    const MdSnapshots *set = &((MdGuards *)op)->remembered;
+    PyObject *all = PyList_New(0);
+    for (size_t i = 0; all != NULL && i < Py_ARRAY_LENGTH(set->of); i++) {
+        PyObject *one = set->of[i] != NULL ? md_snapshot_counts(set->of[i]) : NULL;
+        if (set->of[i] != NULL && (one == NULL || PyList_Append(all, one) < 0)) {
+            Py_CLEAR(all);
+        }
+        Py_XDECREF(one);
+    }
+    return all;
 }
 
 static PyGetSetDef guards_getset[] = {
     {"snapshot", guards_snapshot, NULL,
-     "{'roots', 'words', 'keys', 'watches': what a run compares, 'rest', 'late': how many instructions it runs} or "
-     "None",
+     "{'roots', 'words', 'fixed', 'keys', 'watches', 'tensors': what a run compares, 'rest', 'late': how many\n"
+     "instructions it runs, 'common'} of the one that has answered last, or None",
      NULL},
+    {"snapshots", guards_snapshots, NULL, "the same of all that there are, the common one last", NULL},
     {0},
 };
 

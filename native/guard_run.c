@@ -1,12 +1,7 @@
-/* A run of a guard program: by its snapshot where there is one, else instruction by instruction. */
+/* A run of a guard program: by a snapshot where there is one, else instruction by instruction. */
 #include "guard_run.h"
 
-#include "stats.h"
-
 #define MD_REGISTERS_SMALL 48
-/* Runs without a snapshot after one that was of no use, at most; runs that one must answer to be of use. */
-#define MD_LONGEST_WAIT 64
-#define MD_WORTHWHILE 16
 
 static int run_all(MdRun *run, Py_ssize_t *failed)
 {
@@ -86,62 +81,23 @@ static int run_program(MdGuards *self, PyObject *const *values, const TensorTls 
     return verdict;
 }
 
-/* The program has held: is it time to remember what it saw? */
-static void remember(MdGuards *self, PyObject *const *values, const TensorTls *tls)
-{
-    if (self->wait > 0) {
-        self->wait--;
-        return;
-    }
-    self->snapshot = md_snapshot_new(self, values, tls);
-    self->served = 0;
-    if (self->snapshot != NULL) {
-        MD_COUNT(snapshots);
-    }
-    else {
-        self->wait = MD_LONGEST_WAIT;
-    }
-}
-
-/* The snapshot is no good any more. If they never are for long, fewer are made. */
-static void forget(MdGuards *self)
-{
-    MdSnapshot *snapshot = self->snapshot;
-    self->snapshot = NULL;
-    md_snapshot_free(snapshot);
-    self->penalty = self->served >= MD_WORTHWHILE ? 0 : Py_MIN(self->penalty * 2 + 1, MD_LONGEST_WAIT);
-    self->wait = self->penalty;
-}
-
 int md_guards_run(MdGuards *self, PyObject *const *values, MdInputs *inputs, Py_ssize_t *failed)
 {
     TensorTls tls = {0};
     if (self->reads_torch) {
         self->leaves->read_tls(&tls);
     }
-    int verdict = -1;
-    MdSnapshotVerdict seen = MD_SNAPSHOT_UNSURE;
-    if (self->snapshot != NULL && failed == NULL) {
-        seen = md_snapshot_run(self, values, &tls, inputs);
-        self->served++;
-    }
-    switch (seen) {
-    case MD_SNAPSHOT_HOLDS:
-        verdict = 1;
-        break;
-    case MD_SNAPSHOT_FAILS:
+    bool known = false;
+    MdSnapshotVerdict seen = failed == NULL ? md_snapshots_run(self, values, &tls, inputs, &known) : MD_SNAPSHOT_UNSURE;
+    int verdict = 1;
+    if (MD_UNLIKELY(seen == MD_SNAPSHOT_FAILS)) {
         verdict = PyErr_Occurred() ? -1 : 0;
-        break;
-    case MD_SNAPSHOT_GONE:
-        forget(self);
+    }
+    else if (MD_UNLIKELY(seen != MD_SNAPSHOT_HOLDS)) {
         verdict = run_program(self, values, &tls, inputs, failed);
-        break;
-    case MD_SNAPSHOT_UNSURE:
-        verdict = run_program(self, values, &tls, inputs, failed);
-        if (verdict > 0 && self->snapshot == NULL && failed == NULL) {
-            remember(self, values, &tls);
-        }
-        break;
+    }
+    if (MD_UNLIKELY(!known) && verdict > 0 && failed == NULL) {
+        md_snapshots_learn(self, values, &tls);
     }
     return MD_LIKELY(self->witness == NULL) ? verdict : attest(self, values, verdict);
 }

@@ -13,8 +13,10 @@ void md_snapshot_free(MdSnapshot *s)
     PyObject **held = s->held.items;
     PyMem_Free(s->roots.items);
     PyMem_Free(s->words.items);
-    PyMem_Free(s->waves.items);
-    PyMem_Free(s->tensors.items);
+    PyMem_Free(s->fixed.items);
+    if (s->known != NULL) {
+        s->known_free(s->known);
+    }
     PyMem_Free(s->keys.items);
     PyMem_Free(s->rest.items);
     PyMem_Free(s->late.items);
@@ -29,9 +31,9 @@ void md_snapshot_free(MdSnapshot *s)
 
 PyObject *md_snapshot_counts(const MdSnapshot *s)
 {
-    return Py_BuildValue("{sn sn sn sn sn sn sn sn}", "roots", s->roots.count, "words", s->words.count, "keys",
-                         s->keys.count, "watches", s->watches.count, "waves", s->waves.count, "tensors",
-                         s->tensors.count, "rest", s->rest.count, "late", s->late.count);
+    return Py_BuildValue("{sn sn sn sn sn sn sn sn sO}", "roots", s->roots.count, "words", s->words.count, "fixed",
+                         s->fixed.count, "keys", s->keys.count, "watches", s->watches.count, "tensors", s->tensors,
+                         "rest", s->rest.count, "late", s->late.count, "common", s->common ? Py_True : Py_False);
 }
 
 /* The version of a dict is another one: are the keys that matter as they were? Then its new version is as good. */
@@ -71,55 +73,80 @@ static void loosen(MdGuards *self, const MdWord *word)
     }
 }
 
-/* The words of a wave, one by one: something is not as it was. */
-static __attribute__((noinline)) bool wave_as_before(MdGuards *self, MdSnapshot *s, Py_ssize_t begin, Py_ssize_t end)
+/* Something is not as it was: may it be? */
+static __attribute__((noinline)) bool may_differ(MdGuards *self, MdSnapshot *s, Py_ssize_t number)
 {
-    for (Py_ssize_t i = begin; i < end; i++) {
-        const MdWord *word = &s->words.items[i];
-        if (*word->at != word->want && !keys_as_before(s, i)) {
-            loosen(self, word);
+    if (keys_as_before(s, number)) {
+        return true;
+    }
+    const MdWord *word = &s->words.items[number];
+    for (Py_ssize_t i = 0; i < s->fixed.count; i++) {
+        if (s->fixed.items[i].at == word->at) {
             return false;
         }
     }
-    return true;
+    loosen(self, word);
+    return false;
 }
+
+/* The first word of some that differs, or `end`. Nothing behind it is read. */
+static inline const MdWord *first_other(const MdWord *word, const MdWord *end)
+{
+    for (; end - word >= 4; word += 4) {
+        if (MD_UNLIKELY(*word[0].at != word[0].want)) {
+            return word;
+        }
+        if (MD_UNLIKELY(*word[1].at != word[1].want)) {
+            return word + 1;
+        }
+        if (MD_UNLIKELY(*word[2].at != word[2].want)) {
+            return word + 2;
+        }
+        if (MD_UNLIKELY(*word[3].at != word[3].want)) {
+            return word + 3;
+        }
+    }
+    while (word < end && *word->at == word->want) {
+        word++;
+    }
+    return word;
+}
+
+/* So many words of dictionaries are worth the question whether any dict has changed. */
+#define MD_MANY_DICTS 16
 
 static bool words_as_before(MdGuards *self, MdSnapshot *s)
 {
-    const MdWord *words = s->words.items;
-    Py_ssize_t begin = 0;
-    for (Py_ssize_t wave = 0; wave < s->waves.count; wave++) {
-        Py_ssize_t end = s->waves.items[wave], i = begin;
-        MdBits other = 0;
-        for (; i + 4 <= end; i += 4) {
-            other |= (*words[i].at ^ words[i].want) | (*words[i + 1].at ^ words[i + 1].want)
-                     | (*words[i + 2].at ^ words[i + 2].want) | (*words[i + 3].at ^ words[i + 3].want);
-        }
-        for (; i < end; i++) {
-            other |= *words[i].at ^ words[i].want;
-        }
-        if (MD_UNLIKELY(other != 0) && !wave_as_before(self, s, begin, end)) {
+    uint64_t epoch = s->words.count - s->fixed.count >= MD_MANY_DICTS ? md_dict_epoch() : 0;
+    if (epoch != 0 && epoch == s->epoch) {
+        MD_COUNT(dicts_unchanged);
+        const MdWord *end = s->fixed.items + s->fixed.count;
+        return first_other(s->fixed.items, end) == end;
+    }
+    const MdWord *word = s->words.items, *end = word + s->words.count;
+    while ((word = first_other(word, end)) != end) {
+        if (!may_differ(self, s, word - s->words.items)) {
             return false;
         }
-        begin = end;
+        word++;
     }
+    s->epoch = epoch;
     return true;
 }
 
-static bool roots_as_before(MdGuards *self, MdRun *run)
+bool md_snapshot_is_of(MdGuards *self, MdSnapshot *s, PyObject *const *values, const TensorTls *tls)
 {
-    const MdSnapshot *s = self->snapshot;
+    MdRun run = {.self = self, .values = values, .registers = s->registers, .pure = true, .tls = *tls};
     for (Py_ssize_t i = 0; i < s->roots.count; i++) {
         const MdRoot *root = &s->roots.items[i];
         if (root->instruction < 0) {
-            if (run->values[self->arguments] != root->want) {
+            if (values[self->arguments] != root->want) {
                 return false;
             }
             continue;
         }
-        MdInstr *ins = &self->code[root->instruction];
-        if (md_guard_step(run, ins) != 1 || run->registers[ins->out] != root->want) {
-            ins->changes++;
+        const MdInstr *ins = &self->code[root->instruction];
+        if (md_guard_step(&run, ins) != 1 || run.registers[ins->out] != root->want) {
             return false;
         }
     }
@@ -159,14 +186,14 @@ static MdSnapshotVerdict run_late(MdRun *run, MdSnapshot *s)
     return outcome > 0 ? MD_SNAPSHOT_HOLDS : MD_SNAPSHOT_FAILS;
 }
 
-MdSnapshotVerdict md_snapshot_run(MdGuards *self, PyObject *const *values, const TensorTls *tls, MdInputs *inputs)
+MdSnapshotVerdict md_snapshot_run(MdGuards *self, MdSnapshot *s, PyObject *const *values, const TensorTls *tls,
+                                  MdInputs *inputs)
 {
-    MdSnapshot *s = self->snapshot;
     MdRun run = {.self = self, .values = values, .registers = s->registers, .pure = true, .tls = *tls};
-    if (s->stale || !roots_as_before(self, &run) || !words_as_before(self, s)) {
+    if (s->stale || !words_as_before(self, s)) {
         return MD_SNAPSHOT_GONE;
     }
-    if (s->tensors.count > 0 && !self->leaves->check_many(s->tensors.items, s->tensors.count, tls)) {
+    if (s->known != NULL && !self->leaves->known_check(s->known, tls)) {
         return MD_SNAPSHOT_FAILS;
     }
     for (const int32_t *number = s->rest.items, *end = number + s->rest.count; number < end; number++) {

@@ -47,13 +47,25 @@ typedef struct {
     };
     uint64_t bits;
     bool stepped;    /* of a load: later loads start from its register */
-    uint8_t changes; /* of a root: how often a snapshot failed by it */
+    bool varies;     /* of a root: calls come with different objects */
+    uint8_t useless; /* of a root: snapshots in a row that were of no use, while its object was another each time */
 } MdInstr;
 
-/* A root that has changed so often is not part of snapshots. */
-#define MD_CHANGES 4
+/* A root of which that is true so often is not part of snapshots. */
+#define MD_USELESS 4
 /* Dictionaries that snapshots go by single keys of. */
-#define MD_LOOSE 16
+#define MD_LOOSE 32
+/* Snapshots of single objects as roots; one more is common to all others. */
+#define MD_OWN_SNAPSHOTS 4
+
+/* What earlier runs of a program have seen (snapshot_set.c). */
+typedef struct {
+    struct MdSnapshot *of[MD_OWN_SNAPSHOTS + 1]; /* NULL where there is none; the common one last */
+    uint64_t runs;
+    uint32_t wait;     /* so many runs until the next one is made */
+    uint32_t penalty;  /* for the next one that turns out to be useless */
+    uint32_t patience; /* one that has answered none of so many runs may be replaced */
+} MdSnapshots;
 
 typedef struct {
     PyObject_HEAD
@@ -69,11 +81,8 @@ typedef struct {
     Py_ssize_t input_count;
     bool reads_torch;     /* some instruction needs the state of torch's thread */
     const TensorLeafApi *leaves;
-    struct MdSnapshot *snapshot; /* what earlier runs have seen, or NULL */
-    uint32_t wait;               /* so many runs until the next snapshot is made */
-    uint32_t penalty;            /* for the next one that turns out to be useless */
-    uint32_t served;             /* runs that the present one has answered */
-    PyObject *loose[MD_LOOSE];   /* addresses, to be compared only */
+    MdSnapshots remembered;
+    PyObject *loose[MD_LOOSE]; /* addresses, to be compared only */
 } MdGuards;
 
 extern PyTypeObject MdGuards_Type;

@@ -2,6 +2,7 @@
 #ifndef MD_SNAPSHOT_H
 #define MD_SNAPSHOT_H
 
+#include "dict_epoch.h"
 #include "dict_watch.h"
 #include "guard_run.h"
 
@@ -21,7 +22,7 @@ typedef struct {
 /* A key of a dict whose other keys come and go; NULL: the dict must not change at all. */
 typedef struct {
     Py_ssize_t word; /* the version of the dict */
-    PyObject *dict;  /* borrowed, alive when the words of earlier waves are as they were */
+    PyObject *dict;  /* borrowed, alive when the words before are as they were */
     PyObject *key;   /* borrowed from the program: an exact str */
     PyObject *want;  /* borrowed: compared only */
 } MdKeyOf;
@@ -33,11 +34,17 @@ typedef struct {
     }
 
 struct MdSnapshot {
-    char stale; /* set by the watcher of a dict */
+    char stale;     /* set by the watcher of a dict */
+    bool common;    /* of any objects as those roots that differ from call to call */
+    uint32_t served; /* runs that it has answered */
+    uint64_t last;  /* the number of the last of them */
+    uint64_t epoch; /* of dictionaries, when all words were as they are: see md_dict_epoch; 0: never */
     VECTOR(MdRoot) roots;
-    VECTOR(MdWord) words;       /* wave by wave */
-    VECTOR(Py_ssize_t) waves;   /* where each ends */
-    VECTOR(TensorCheck) tensors; /* checks of registers that hold the same objects as before */
+    VECTOR(MdWord) words; /* each lies in an object that those before it show to be alive */
+    VECTOR(MdWord) fixed; /* those of them that may change though no dict does, in the same order */
+    Py_ssize_t tensors;   /* checks of registers that hold the same objects as before */
+    void *known;          /* these checks; NULL for none */
+    void (*known_free)(void *known);
     VECTOR(int32_t) rest;       /* instructions that are run each time */
     VECTOR(int32_t) late;       /* likewise, when nothing is borrowed any more: they may run Python code */
     PyObject **registers;       /* borrowed values; the rest writes its own there */

@@ -18,6 +18,7 @@
     X(guards, "check functions called") \
     X(guards_python, "of their guards, those that Python text decided") \
     X(guards_remembered, "of the guard programs, those of which only what may change at any time was run") \
+    X(dicts_unchanged, "of these, those that looked at no dictionary, since none at all had changed") \
     X(snapshots, "times that was found out") \
     X(guard_errors, "check functions that raised") \
     X(converts, "calls of the compiler") \

@@ -5,128 +5,19 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/TensorImpl.h>
-#include <torch/csrc/Dtype.h>
-#include <torch/csrc/DynamicTypes.h>
-#include <torch/csrc/autograd/python_variable.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
-#include <limits>
-#include <memory>
-#include <string>
 #include <vector>
 
+#include "known_tensors.hpp"
+#include "leaf.hpp"
 #include "object_guards.hpp"
+#include "tensor_facts.hpp"
 #include "tensor_leaf.h"
 #include "torch_state.hpp"
 
 namespace {
-
-// --------------------------------------------------------------------------------- names of dtypes and devices
-
-constexpr size_t kDtypes = static_cast<size_t>(c10::ScalarType::NumOptions);
-std::array<PyObject*, kDtypes> dtype_names{};  // interned; nullptr where torch has no Python dtype
-
-bool fill_dtype_names() {
-  for (size_t i = 0; i < kDtypes; ++i) {
-    THPDtype* dtype = nullptr;
-    try {
-      dtype = torch::getTHPDtype(static_cast<c10::ScalarType>(i));
-    } catch (const std::exception&) {
-      continue;  // a scalar type without a Python dtype: no tensor a guard can describe has it
-    }
-    dtype_names[i] = PyUnicode_InternFromString(dtype->name);
-    if (dtype_names[i] == nullptr) return false;
-  }
-  return true;
-}
-
-PyObject* dtype_name(c10::ScalarType type) {
-  return dtype_names[static_cast<size_t>(type)];
-}
-
-constexpr int kCachedIndexes = 16;
-using DeviceRow = std::array<PyObject*, kCachedIndexes + 1>;
-std::array<DeviceRow, c10::COMPILE_TIME_MAX_DEVICE_TYPES> device_names{};
-
-// The text of a device as str(torch.device) gives it, borrowed from the cache; nullptr when it is not cached:
-// high indexes, and PrivateUse1, which may still be renamed.
-PyObject* cached_device_name(c10::Device device) {
-  const int slot = device.index() + 1;
-  if (slot > kCachedIndexes || device.type() == c10::DeviceType::PrivateUse1) return nullptr;
-  PyObject*& name = device_names[static_cast<size_t>(device.type())][static_cast<size_t>(slot)];
-  if (name == nullptr) name = PyUnicode_InternFromString(device.str().c_str());
-  return name;
-}
-
-PyObject* device_name(c10::Device device) {
-  PyObject* cached = cached_device_name(device);
-  if (cached != nullptr) return Py_NewRef(cached);
-  PyErr_Clear();
-  return PyUnicode_FromString(device.str().c_str());
-}
-
-bool is_device(c10::Device device, PyObject* text) {
-  PyObject* cached = cached_device_name(device);
-  if (cached != nullptr) return same_text(cached, text);
-  PyErr_Clear();
-  return PyUnicode_Check(text) && PyUnicode_CompareWithASCIIString(text, device.str().c_str()) == 0;
-}
-
-// ------------------------------------------------------------------------------------------- what a tensor is
-
-// The policy that says whether sizes and strides are plain arrays is protected; naming it through a derived class is
-// the sanctioned way to it.
-struct Policy : c10::TensorImpl {
-  static bool custom(const c10::TensorImpl& impl) {
-    return (impl.*(&Policy::matches_policy))(SizesStridesPolicy::CustomStrides);
-  }
-};
-
-// The TensorImpl of a tensor object, nullptr for anything else. No Python code runs.
-c10::TensorImpl* impl_of(PyObject* obj) {
-  if (!PyObject_TypeCheck(obj, reinterpret_cast<PyTypeObject*>(THPVariableClass))) return nullptr;
-  const at::Tensor& tensor = THPVariable_Unpack(obj);
-  return tensor.defined() ? tensor.unsafeGetTensorImpl() : nullptr;
-}
-
-constexpr c10::DispatchKeySet kDispatchSubclass(c10::DispatchKey::Python);
-constexpr c10::DispatchKeySet kFunctorchWrapper({c10::DispatchKey::FuncTorchBatched,
-                                                 c10::DispatchKey::FuncTorchGradWrapper,
-                                                 c10::DispatchKey::Functionalize});
-
-constexpr c10::DispatchKeySet kOpaque = kDispatchSubclass | kFunctorchWrapper;
-
-// Symbolic sizes imply the custom policy.
-bool is_opaque(const c10::TensorImpl& impl) {
-  return impl.key_set().has_any(kOpaque) || Policy::custom(impl);
-}
-
-// Whether a spec cannot say what the tensor is. A wrapper of other tensors has metadata of its own, and no memory.
-bool is_unspecific(const c10::TensorImpl& impl) {
-  return impl.key_set().has_any(kFunctorchWrapper) || Policy::custom(impl);
-}
-
-// Why the metadata of a tensor cannot be stated, nullptr when it can.
-const char* indescribable(const c10::TensorImpl& impl) {
-  if (!is_opaque(impl)) return nullptr;
-  const c10::DispatchKeySet keys = impl.key_set();
-  if (keys.has_any(kDispatchSubclass)) return "a tensor subclass with __torch_dispatch__";
-  if (keys.has_any(kFunctorchWrapper)) return "a functorch wrapper";
-  if (impl.has_symbolic_sizes_strides()) return "symbolic sizes";
-  return "a nested tensor or a layout which has no strides";
-}
-
-uint64_t effective_keyset(const c10::TensorImpl& impl) {
-  const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
-  return ((impl.key_set() | local.included_) - local.excluded_).raw_repr();
-}
-
-// requires_grad as tracing sees it; grad mode is asked only where it matters.
-bool records_grad(const c10::TensorImpl& impl) {
-  return requires_grad(impl) && torch_state().autograd->get_grad_mode();
-}
 
 // -------------------------------------------------------------------------------------------- the tensor check
 
@@ -141,8 +32,6 @@ bool dims_equal(PyObject* expected, c10::IntArrayRef actual) {
   }
   return true;
 }
-
-constexpr Py_ssize_t kSpec = 7;  // type id, keyset, dtype, device, requires_grad, sizes, strides
 
 bool matches(PyObject* obj, PyObject* const* spec) {
   if (!is_id(spec[0], Py_TYPE(obj))) return false;
@@ -296,157 +185,6 @@ PyObject* global_state(PyObject*, PyObject*) {
 
 // ------------------------------------------------------------------------------------- the leaf for the C core
 
-constexpr int64_t kAnyDim = std::numeric_limits<int64_t>::min();
-
-constexpr size_t kInlineDims = 5;
-
-// Of up to two dimensions in one cache line.
-struct alignas(64) Leaf {
-  const void* type = nullptr;
-  uint64_t keyset = 0;
-  uint32_t rank = 0;
-  c10::ScalarType dtype = c10::ScalarType::Undefined;
-  bool requires_grad : 1 = false;
-  bool any : 1 = false;         // some dimension is free
-  bool torchs_own : 1 = false;  // the type is known to be one of tensors
-  c10::Device device{c10::DeviceType::CPU};
-  std::array<int64_t, 2 * kInlineDims> few{};  // sizes, then strides, where there are not more dimensions
-  std::vector<int64_t> many;                   // else
-  const int64_t* dims() const { return rank <= kInlineDims ? few.data() : many.data(); }
-};
-
-bool read_dims(PyObject* tuple, std::vector<int64_t>& out, bool& any) {
-  if (!PyTuple_Check(tuple)) {
-    PyErr_SetString(PyExc_TypeError, "sizes and strides of a tensor spec are tuples");
-    return false;
-  }
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
-    PyObject* item = PyTuple_GET_ITEM(tuple, i);
-    const int64_t dim = item == Py_None ? kAnyDim : PyLong_AsLongLong(item);
-    if (dim == -1 && PyErr_Occurred()) return false;
-    any |= dim == kAnyDim;
-    out.push_back(dim);
-  }
-  return true;
-}
-
-bool read_layout(Leaf& leaf, PyObject* sizes, PyObject* strides) {
-  bool any = false;
-  if (!read_dims(sizes, leaf.many, any)) return false;
-  leaf.rank = static_cast<uint32_t>(leaf.many.size());
-  if (!read_dims(strides, leaf.many, any)) return false;
-  leaf.any = any;
-  if (leaf.many.size() != 2 * size_t{leaf.rank}) {
-    PyErr_SetString(PyExc_ValueError, "a tensor spec has as many strides as sizes");
-    return false;
-  }
-  if (leaf.rank > kInlineDims) return true;
-  std::copy(leaf.many.begin(), leaf.many.end(), leaf.few.begin());
-  std::vector<int64_t>().swap(leaf.many);
-  return true;
-}
-
-PyTypeObject* parameter_type = nullptr;
-
-// Types that live as long as the process, so that an object of one is a tensor without looking at its bases.
-bool is_torchs_own(const void* type) {
-  if (parameter_type == nullptr) {
-    PyObject* module = PyImport_ImportModule("torch.nn.parameter");
-    if (module != nullptr)
-      parameter_type = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module, "Parameter"));
-    Py_XDECREF(module);
-    PyErr_Clear();  // then there are no parameters
-  }
-  return type == THPVariableClass || (type == parameter_type && type != nullptr);
-}
-
-bool read_dtype(PyObject* name, c10::ScalarType& out) {
-  for (size_t i = 0; i < kDtypes; ++i) {
-    if (dtype_names[i] != nullptr && same_text(dtype_names[i], name)) {
-      out = static_cast<c10::ScalarType>(i);
-      return true;
-    }
-  }
-  PyErr_Format(PyExc_ValueError, "a tensor spec names no dtype: %R", name);
-  return false;
-}
-
-bool read_device(PyObject* name, c10::Device& out) {
-  const char* text = PyUnicode_AsUTF8(name);
-  if (text == nullptr) return false;
-  try {
-    out = c10::Device(std::string(text));
-  } catch (const std::exception&) {
-    PyErr_Format(PyExc_ValueError, "a tensor spec names no device: %R", name);
-    return false;
-  }
-  return true;
-}
-
-void* leaf_make(PyObject* spec) {
-  if (!PyTuple_Check(spec) || PyTuple_GET_SIZE(spec) != kSpec) {
-    PyErr_SetString(PyExc_TypeError, "a tensor spec is a tuple of seven literals");
-    return nullptr;
-  }
-  PyObject* const* part = &PyTuple_GET_ITEM(spec, 0);
-  auto leaf = std::make_unique<Leaf>();
-  leaf->type = PyLong_AsVoidPtr(part[0]);
-  leaf->keyset = PyLong_AsUnsignedLongLong(part[1]);
-  if (PyErr_Occurred()) return nullptr;
-  leaf->requires_grad = part[4] == Py_True;
-  const bool read =
-      read_dtype(part[2], leaf->dtype) && read_device(part[3], leaf->device) && read_layout(*leaf, part[5], part[6]);
-  leaf->torchs_own = is_torchs_own(leaf->type);
-  return read ? leaf.release() : nullptr;
-}
-
-bool dims_match(const int64_t* expected, c10::IntArrayRef actual, bool any) {
-  for (size_t i = 0; i < actual.size(); ++i)
-    if (expected[i] != actual[i] && !(any && expected[i] == kAnyDim)) return false;
-  return true;
-}
-
-int leaf_check(const void* pointer, const TensorTls* tls, PyObject* obj) {
-  const Leaf& leaf = *static_cast<const Leaf*>(pointer);
-  if (Py_TYPE(obj) != leaf.type) return 0;
-  const c10::TensorImpl* impl = nullptr;
-  if (leaf.torchs_own) {
-    const at::Tensor& tensor = THPVariable_Unpack(obj);
-    impl = tensor.defined() ? tensor.unsafeGetTensorImpl() : nullptr;
-  } else {
-    impl = impl_of(obj);
-  }
-  if (impl == nullptr || is_unspecific(*impl)) return 0;
-  const c10::DispatchKeySet included(c10::DispatchKeySet::RAW, tls->included);
-  const c10::DispatchKeySet excluded(c10::DispatchKeySet::RAW, tls->excluded);
-  const uint64_t keyset = ((impl->key_set() | included) - excluded).raw_repr();
-  const c10::IntArrayRef sizes = impl->sizes();
-  return keyset == leaf.keyset && impl->dtype().toScalarType() == leaf.dtype && impl->device() == leaf.device &&
-         (tls->grad_mode != 0 && requires_grad(*impl)) == leaf.requires_grad && sizes.size() == leaf.rank &&
-         dims_match(leaf.dims(), sizes, leaf.any) && dims_match(leaf.dims() + leaf.rank, impl->strides(), leaf.any);
-}
-
-// Checks read memory that an operator has pushed out of the caches: that of so many checks ahead is fetched.
-constexpr size_t kAhead = 4;
-constexpr size_t kLine = 64;
-
-void leaf_foresee(TensorCheck* check) {
-  check->soon = impl_of(check->object);
-}
-
-int leaf_check_many(const TensorCheck* checks, Py_ssize_t count, const TensorTls* tls) {
-  const size_t last = static_cast<size_t>(count);
-  for (size_t i = 0; i < last; ++i) {
-    const TensorCheck& later = checks[std::min(i + kAhead, last - 1)];
-    __builtin_prefetch(later.object);
-    __builtin_prefetch(later.leaf);
-    for (size_t at = 0; at < sizeof(c10::TensorImpl); at += kLine)
-      __builtin_prefetch(static_cast<const char*>(later.soon) + at);
-    if (leaf_check(checks[i].leaf, tls, checks[i].object) == 0) return 0;
-  }
-  return 1;
-}
-
 uint64_t api_signature(PyObject* obj) {
   const c10::TensorImpl* impl = impl_of(obj);
   if (impl == nullptr || is_unspecific(*impl)) return 0;
@@ -456,12 +194,9 @@ uint64_t api_signature(PyObject* obj) {
   return hash | 1;
 }
 
-void leaf_free(void* leaf) {
-  delete static_cast<Leaf*>(leaf);
-}
-
-TensorLeafApi leaf_api{TENSOR_LEAF_VERSION,    leaf_make,    leaf_check,   leaf_free, leaf_check_many, leaf_foresee,
-                       api_check_global_state, api_read_tls, api_signature};
+TensorLeafApi leaf_api{TENSOR_LEAF_VERSION, leaf_make,    leaf_check, leaf_free,
+                       known_make,          known_check,  known_free, api_check_global_state,
+                       api_read_tls,        api_signature};
 
 // leaf_check(spec, obj): one check through the C interface.
 PyObject* check_leaf(PyObject*, PyObject* const* args, Py_ssize_t count) {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define TENSOR_LEAF_CAPSULE "minidynamo._tensor_guards._leaf"
-#define TENSOR_LEAF_VERSION 4
+#define TENSOR_LEAF_VERSION 5
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,11 +20,10 @@ typedef struct {
     int grad_mode;
 } TensorTls;
 
-/* A tensor that is known before it is looked at, and what its check will read. */
+/* A tensor that is known before it is looked at, and the check that it is to pass. */
 typedef struct {
     PyObject *object; /* borrowed */
-    const void *leaf;
-    const void *soon; /* an address that is fetched ahead: it is never read through, and may be out of date */
+    const void *leaf; /* borrowed */
 } TensorCheck;
 
 typedef struct {
@@ -34,10 +33,11 @@ typedef struct {
     /* 1 if obj has exactly that metadata, else 0. Never raises, runs no Python code. obj is borrowed. */
     int (*check)(const void *leaf, const TensorTls *tls, PyObject *obj);
     void (*free)(void *leaf);
-    /* Do all checks hold? The objects are alive. Never raises, runs no Python code. */
-    int (*check_many)(const TensorCheck *checks, Py_ssize_t count, const TensorTls *tls);
-    /* Notes what a check will read; its object is alive. */
-    void (*foresee)(TensorCheck *check);
+    /* Many checks that hold now, to be made together; NULL with no memory. The objects are alive, the leaves outlive them. */
+    void *(*known_make)(const TensorCheck *checks, Py_ssize_t count, const TensorTls *tls);
+    /* Do all of them hold? The objects are alive. Never raises, runs no Python code. */
+    int (*known_check)(void *known, const TensorTls *tls);
+    void (*known_free)(void *known);
     /* 1 if torch's global state is (bits, default dtype name), else 0. Never raises. */
     int (*check_global_state)(const TensorTls *tls, uint64_t bits, PyObject *default_dtype);
     void (*read_tls)(TensorTls *tls);

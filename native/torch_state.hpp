@@ -48,9 +48,20 @@ MINIDYNAMO_MEMBER(FunctionStack, at::impl::PythonTorchFunctionTLS, std::vector<s
                   stack_);
 MINIDYNAMO_MEMBER(AutogradPart, c10::TensorImpl, std::unique_ptr<c10::AutogradMetaInterface>, autograd_meta_);
 
-// TensorImpl::requires_grad without its two calls: autograd's parts are all of one class.
+MINIDYNAMO_MEMBER(DtypePart, c10::TensorImpl, caffe2::TypeMeta, data_type_);
+MINIDYNAMO_MEMBER(KeysPart, c10::TensorImpl, c10::DispatchKeySet, key_set_);
+MINIDYNAMO_MEMBER(LayoutPart, c10::TensorImpl, c10::impl::SizesAndStrides, sizes_and_strides_);
+
+using AutogradMeta = torch::autograd::AutogradMeta;
+
+// What autograd knows of a tensor, nullptr for nothing. Such parts are all of one class.
+const AutogradMeta* autograd_of(const c10::TensorImpl& impl) {
+  return static_cast<const AutogradMeta*>((impl.*reach(AutogradPart{})).get());
+}
+
+// TensorImpl::requires_grad without its two calls.
 bool requires_grad(const c10::TensorImpl& impl) {
-  const auto* part = static_cast<const torch::autograd::AutogradMeta*>((impl.*reach(AutogradPart{})).get());
+  const AutogradMeta* part = autograd_of(impl);
   return part != nullptr && part->AutogradMeta::requires_grad();
 }
 #else

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import sys
 import threading
 import weakref
 
@@ -127,7 +128,8 @@ def test_an_object_that_is_new_in_each_call_beside_two_in_turn():
     calls(8000)
     assert remembered(calls) == [1000, 0]
     assert not guards.snapshot["common"]  # of one of the two, whatever the other object is
-    assert guards.snapshot["rest"] <= 4
+    if sys.version_info[:3] != (3, 13, 0):  # there attributes are read each time
+        assert guards.snapshot["rest"] <= 4
     assert not guards(models[0], Part(2), scope, None)
     models[1].size = 1
     assert guards(models[0], Part(1), scope, None) and not guards(models[1], Part(1), scope, None)

@@ -4,10 +4,13 @@ arguments gives too, as long as the trace has changed nothing that it read.
 The first call is watched. Each of its instructions has to be one that reads, of operands that lie on the stack; so whatever the call
 looks at passes over a stack, and is noted there. From objects that exist outside of the trace and that the trace has not changed one
 comes to such objects only. The guards of what was read are installed by then, and they would be the same ones again.
+
+`dataclasses.fields` of an instance that the trace has made is known for its class.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,16 +18,18 @@ from ..pycode.instruction import Instruction
 from ..variables.base import VariableTracker
 from ..variables.classes import ClassVariable
 from ..variables.constant import ConstantVariable
-from ..variables.dict_objects import DictObjectVariable
+from ..variables.dict_objects import DictObjectVariable, NewDictObjectVariable
 from ..variables.dicts import DictVariable
 from ..variables.functions import BoundMethodVariable, BuiltinVariable, UserFunctionVariable
 from ..variables.instance_dict import InstanceDictVariable
 from ..variables.lazy import LazyVariable
 from ..variables.methods import UserMethodVariable
 from ..variables.modules import PythonModuleVariable
+from ..variables.new_objects import NewObjectVariable
 from ..variables.nn_module import NNModuleVariable
 from ..variables.opaque import NullVariable
 from ..variables.own_access import OwnAccessVariable
+from ..variables.sequences import TupleVariable
 from ..variables.super import SuperVariable
 from ..variables.user_objects import UserObjectVariable
 
@@ -90,6 +95,8 @@ class KnownCalls:
                 parts.append(arg.source)
             elif type(arg) is ConstantVariable and type(arg.value) in SIMPLE:
                 parts.append((type(arg.value), arg.value))
+            elif fn.fn is dataclasses.fields and has_fields_of_its_class(arg):
+                parts.append(arg.cls)  # type: ignore[attr-defined]
             else:
                 return None
         return tuple(parts)
@@ -101,7 +108,8 @@ class KnownCalls:
             return None
         changed = tx.trace.changed
         if call.checked != len(changed):
-            if not call.read.isdisjoint(changed):
+            of_fields = type(call.result) is TupleVariable
+            if not call.read.isdisjoint(changed) or of_fields and any(map(is_field, changed.values())):
                 self.calls[key] = None
                 return None
             call.checked = len(changed)
@@ -112,10 +120,19 @@ class KnownCalls:
         result = call.result
         if type(result) is LazyVariable and result.real is None:
             return tx.lazily(result.value, result.source)
-        return result
+        return (
+            TupleVariable(result.items.copy(), None, result.guards)
+            if type(result) is TupleVariable
+            else result
+        )
 
     def watch(self, inner: Any, key: Key | None, args: Sequence[VariableTracker]) -> VariableTracker:
         """Executes the call that `inner` stands before, and keeps it if it only reads. `key` None: part of one that is watched."""
+        if key is not None and isinstance(key[-1], type):
+            self.fail(self.log, None)
+            result = inner.run_on()
+            self.keep_fields(key, result)
+            return result
         outermost = self.log is None
         if self.log is None:
             self.log = []
@@ -125,7 +142,8 @@ class KnownCalls:
         stack, instructions = inner.stack, inner.instructions
         try:
             while inner.result is None and self.log is log:
-                if not reads(inner, instructions[inner.index], stack):
+                inst = instructions[inner.index]
+                if inst.opname not in READING and not reads(inner, inst, stack):
                     break
                 inner.step()
                 if stack:
@@ -146,7 +164,7 @@ class KnownCalls:
             raise
         return inner.result
 
-    def fail(self, log: list[VariableTracker], key: Key | None) -> None:
+    def fail(self, log: list[VariableTracker] | None, key: Key | None) -> None:
         """No call that is watched now only reads."""
         if self.log is log:
             self.log = None
@@ -165,6 +183,26 @@ class KnownCalls:
             return
         if read.isdisjoint(inner.trace.changed):
             self.calls[key] = KnownCall(real, frozenset(read), looked, held)
+
+    def keep_fields(self, key: Key, result: VariableTracker) -> None:
+        if type(result) is TupleVariable and self.open:
+            items = [item.real if type(item) is LazyVariable else item for item in result.items]
+            outside = all(type(item) is UserObjectVariable and item.source is not None for item in items)
+            read = frozenset(map(id, items))
+            self.calls[key] = KnownCall(result, read, (), result.items.copy()) if outside else None
+
+
+def has_fields_of_its_class(value: VariableTracker) -> bool:
+    """Whether an instance made in the trace has those fields only that every instance of its class has."""
+    made = type(value) is NewObjectVariable or type(value) is NewDictObjectVariable
+    return made and FIELDS not in value.attributes  # type: ignore[attr-defined]
+
+
+FIELDS = "__dataclass_fields__"
+
+
+def is_field(value: VariableTracker) -> bool:
+    return isinstance(value, UserObjectVariable) and value.cls is dataclasses.Field
 
 
 def looks_outside(value: VariableTracker, read: set[int]) -> bool:
@@ -194,10 +232,8 @@ PARTS: dict[type, Any] = {
 
 
 def reads(tx: Any, inst: Instruction, stack: list[VariableTracker]) -> bool:
-    """Whether the instruction looks at its operands only, as far as can be told before it is executed."""
+    """Whether the instruction, none of READING, looks at its operands only, as far as can be told before it is executed."""
     opname = inst.opname
-    if opname in READING:
-        return True
     if opname == "CALL":
         first, second = stack[-inst.arg - 2], stack[-inst.arg - 1]
         return looks(tx, (second if type(first) is NullVariable else first).realize(tx), stack[-1])

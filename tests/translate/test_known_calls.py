@@ -214,6 +214,63 @@ def test_errors_come_again():
     )
 
 
+FIELDS = """
+    from dataclasses import dataclass, fields
+
+    @dataclass
+    class Pair:
+        a: int
+        b: int = 2
+
+    @dataclass
+    class More(Pair):
+        c: int = 3
+
+    def names(pair):
+        return [each.name for each in fields(pair)]
+"""
+
+
+def test_fields_of_an_instance_are_those_of_its_class():
+    check(
+        FIELDS
+        + """
+    def f(x, pair):
+        one, two = Pair(1), Pair(2)
+        before = fields(one) == fields(two), names(one), names(two), names(More(1)), names(pair), names(More(2))
+        one.__dict__["__dataclass_fields__"] = More.__dataclass_fields__
+        return x + 1, before, names(one), names(two), names(Pair(3))
+    """,
+        "f(T(2), Pair(1))",
+        "f(T(2), More(1))",
+    )
+
+
+def test_fields_that_change():
+    check(
+        FIELDS
+        + """
+    def f(x, pair):
+        one = Pair(1)
+        before = names(one), names(one)
+        Pair.__dataclass_fields__["b"].name = "other"
+        return x + 1, before, names(one), names(Pair(2)), names(pair)
+    """,
+        "f(T(2), Pair(1))",
+    )
+    check(
+        FIELDS
+        + """
+    def f(x, one):
+        pair = Pair(1)
+        before = names(pair), names(pair)
+        one.__dataclass_fields__["more"] = More.__dataclass_fields__["c"]
+        return x + 1, before, names(pair), names(Pair(2))
+    """,
+        "f(T(2), Pair(1))",
+    )
+
+
 def steps_of(reads: int) -> int:
     names = Module(BOX + f"    def f(x, box):\n        return x, {'box.inner.width, ' * reads}\n").names
     with observe() as seen:

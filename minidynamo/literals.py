@@ -51,7 +51,9 @@ _IMMUTABLE_TYPES = (
     type(NotImplemented),
     bool,
 )
+_IMMUTABLE_IDS = frozenset(map(id, _IMMUTABLE_TYPES))
 _TORCH_SINGLETONS = ("dtype", "layout", "memory_format")
+_torch_ids: set[int] = set()  # ids of these classes, which never die
 
 
 def _torch_type(name: str) -> Any:
@@ -65,7 +67,9 @@ def is_immutable(obj: object) -> bool:
     if cls is types.BuiltinFunctionType:
         owner = obj.__self__  # type: ignore[attr-defined]
         return owner is None or is_one_of(type(owner), (types.ModuleType, type))
-    return is_one_of(cls, _IMMUTABLE_TYPES) or any(cls is _torch_type(name) for name in _TORCH_SINGLETONS)
+    if len(_torch_ids) < len(_TORCH_SINGLETONS):
+        _torch_ids.update(id(found) for name in _TORCH_SINGLETONS if (found := _torch_type(name)) is not None)
+    return id(cls) in _IMMUTABLE_IDS or id(cls) in _torch_ids
 
 
 def is_weakrefable(obj: object) -> bool:

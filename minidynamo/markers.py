@@ -105,9 +105,8 @@ def in_graph(fn: Any) -> bool | None:
 def _of_torch(theirs: Any, key: int) -> bool | None:
     """torch's marks: those that its users made (its own tables are about what its own tracer does)."""
     for name, answer in (("_disallowed_callable_ids", False), ("_allowed_callable_ids", True)):
-        table = getattr(theirs, name, None)
-        added = getattr(table, "function_ids", None)
-        if isinstance(added, (set, frozenset, dict)) and key in added:
+        added = getattr(getattr(theirs, name, None), "function_ids", None)
+        if added and isinstance(added, (set, frozenset, dict)) and key in added:
             return answer
     return None
 

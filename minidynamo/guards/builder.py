@@ -149,6 +149,8 @@ class GuardBuilder:
         parent = source.parent()
         if parent is not None and parent not in self._safe:
             self._make_safe(guard, parent)
+        if type(source) is AttrSource and source.plain_base() is None:
+            return
         if isinstance(source, BuiltinSource):
             self.emit(guard, "GLOBAL_ABSENT", GlobalsSource(), source.builtin_name, expected="no such global")
         base = source.plain_base()

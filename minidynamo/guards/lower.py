@@ -175,13 +175,18 @@ _ROOT_OPS = {cls: (OPS[name].opcode, operand) for cls, (name, operand) in _ROOTS
 _LOAD_MEMBER, _CHECK_PY = OPS["LOAD_MEMBER"].opcode, OPS["CHECK_PY"].opcode
 
 
-def is_loadable(source: Source, names: tuple[str, ...]) -> bool:
-    """Whether a program for these flat argument names can load the value of a source."""
-    try:
-        _Lowerer(names, torch=False).load(source)
-    except Unlowered:
-        return False
-    return True
+def loadable(names: tuple[str, ...]) -> Callable[[Source], bool]:
+    """Whether a program for these flat argument names can load the value of a source. One question knows of those before."""
+    lowerer = _Lowerer(names, torch=False)
+
+    def is_loadable(source: Source) -> bool:
+        try:
+            lowerer.load(source)
+        except Unlowered:
+            return False
+        return True
+
+    return is_loadable
 
 
 class _Lowerer:

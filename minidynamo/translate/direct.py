@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import config
 from ..guards.check_fn import flat_names
-from ..guards.lower import is_loadable
+from ..guards.lower import loadable
 from ..sources import LocalSource, Source
 from ..variables.base import VariableTracker
 from ..variables.constant import ConstantVariable
@@ -46,7 +46,7 @@ def direct_plan(
     if None not in inputs:
         return tuple(i for i in inputs if i is not None), recipe
     sources = tuple(given.source for given in graph.inputs)
-    return (sources, recipe) if all(is_loadable(source, names) for source in sources) else None
+    return (sources, recipe) if all(map(loadable(names), sources)) else None
 
 
 def loaded_inputs(capture: Capture, code: types.CodeType) -> tuple[int, ...]:
@@ -58,12 +58,11 @@ def loaded_inputs(capture: Capture, code: types.CodeType) -> tuple[int, ...]:
     plan, names = direct_plan(capture, code), flat_names(code)
     if plan is not None and any(isinstance(given, Source) for given in plan[0]):
         return tuple(range(len(graph.inputs)))
+    is_loadable = loadable(names)
     return tuple(
         number
         for number, given in enumerate(graph.inputs)
-        if not given.convert
-        and not isinstance(given.source, LocalSource)
-        and is_loadable(given.source, names)
+        if not given.convert and not isinstance(given.source, LocalSource) and is_loadable(given.source)
     )
 
 

@@ -146,12 +146,13 @@ class KnownCalls:
                 if inst.opname not in READING and not reads(inner, inst, stack):
                     break
                 inner.step()
-                if stack:
+                if stack and type(stack[-1]) is not ConstantVariable:
                     log.append(stack[-1])
             else:
                 if key is not None and self.log is log and len(inner.trace.effects) == effects:
                     looked = tuple(i for i in unseen if args[i].real is not None)  # type: ignore[attr-defined]
-                    self.keep(inner, key, log[begin:], looked)
+                    held = list({id(value): value for value in log[begin:]}.values())
+                    self.keep(inner, key, held, looked)
                 if outermost and self.log is log:
                     self.log = None
                 if inner.result is not None:

@@ -17,7 +17,7 @@ from ..graph.symbolic import SymbolicMeta
 from ..graph.wrappers import WrapperMeta
 from ..guards.builder import GuardBuilder
 from ..guards.guard import Guard, make_guard
-from ..guards.lower import is_loadable
+from ..guards.lower import loadable
 from ..pycode.lift import CodeIR
 from ..reasons import SKIP_STEPS, STORE, why
 from ..sources import FrameValues, GlobalsSource, LocalSource, Source, StateSource
@@ -30,6 +30,7 @@ from ..variables.keys import Identity
 from ..variables.lazy import LazyVariable
 from ..variables.module_objects import TABLES
 from ..variables.opaque import wrap_opaque
+from ..variables.registry import Wrapper
 from ..variables.tensor import TensorVariable
 from ..variables.user_objects import UserObjectVariable
 from .capture import Effect
@@ -104,6 +105,7 @@ class Trace:
         self.probing = 0  # how many questions are open whether an attribute is there
         self.identities: dict[int, tuple[VariableTracker, Identity]] = {}
         self.by_source: dict[Source, VariableTracker] = {}
+        self.wrappers: dict[type, Wrapper] = {}  # by the exact type of a value
         self.known_calls = KnownCalls()
         self.scope = Scope(frame.globals, frame.builtins)
         self.scopes: dict[int, Scope] = {}  # of the other modules, by the id of their dictionaries
@@ -197,7 +199,10 @@ class Trace:
             tx.install(make_guard(source, GuardBuilder.DUPLICATE_INPUT, twin.source))
             made = twin
         else:
-            made = (wrapper_for(value) or wrap_opaque)(tx, value, source)
+            wrapper = self.wrappers.get(type(value))
+            if wrapper is None:
+                wrapper = self.wrappers[type(value)] = wrapper_for(value) or wrap_opaque
+            made = wrapper(tx, value, source)
             if made.mutable or made.is_proxy():
                 self._by_object[id(value)] = made
             if isinstance(made, UserObjectVariable):
@@ -235,10 +240,11 @@ class Trace:
         the guards of a frame with these arguments cannot."""
         read = dict.fromkeys(lazy.source for lazy in self.lazy if lazy.real is None)
         left = []
+        is_loadable = loadable(names)
         for source in read:
             if isinstance(source, LocalSource) and source.local in names:
                 continue  # an argument
-            if is_loadable(source, names):
+            if is_loadable(source):
                 self.install(make_guard(source, GuardBuilder.PRESENT))
             else:
                 left.append(source)

@@ -31,7 +31,8 @@ def wraps(*types: type) -> Callable[[Wrapper], Wrapper]:
 
 
 def wraps_if(name: str, predicate: Callable[[Any], bool]) -> Callable[[Wrapper], Wrapper]:
-    """Row of the ordered list that is asked when no exact type matched. `predicate` runs no user code."""
+    """Row of the ordered list that is asked when no exact type matched. `predicate` looks at the value's class only, and runs no user
+    code: the answer is kept for other values of the class."""
 
     def register(wrapper: Wrapper) -> Wrapper:
         BY_PREDICATE.append((name, predicate, wrapper))

@@ -180,7 +180,7 @@ class KnownCalls:
         fresh = type(real) not in (LazyVariable, ConstantVariable) and not (
             type(real) in OUTSIDE and real.source is not None
         )
-        if fresh or not all(looks_outside(value, read) for value in held):
+        if fresh or not look_outside(held, read):
             return
         if read.isdisjoint(inner.trace.changed):
             self.calls[key] = KnownCall(real, frozenset(read), looked, held)
@@ -206,21 +206,26 @@ def is_field(value: VariableTracker) -> bool:
     return isinstance(value, UserObjectVariable) and value.cls is dataclasses.Field
 
 
-def looks_outside(value: VariableTracker, read: set[int]) -> bool:
-    """Whether a value from the stack is a constant, or leads to objects from outside only; these are added to `read`."""
-    kind = type(value)
-    if kind is LazyVariable:
-        if value.real is None:  # type: ignore[attr-defined]
-            return True  # nobody has looked
-        value = value.real  # type: ignore[attr-defined]
+def look_outside(values: list[VariableTracker], read: set[int]) -> bool:
+    """Whether values from the stacks are constants, or lead to objects from outside only; the ids of these are added to `read`."""
+    left: list[Any] = values.copy()
+    while left:
+        value = left.pop()
         kind = type(value)
-    if kind is ConstantVariable or kind is NullVariable:
-        return True
-    if kind in OUTSIDE:
-        read.add(id(value))
-        return value.source is not None or kind is BuiltinVariable
-    parts = PARTS.get(kind)
-    return parts is not None and all(looks_outside(part, read) for part in parts(value))
+        if kind is LazyVariable:
+            if value.real is None:
+                continue  # nobody has looked
+            value = value.real
+            kind = type(value)
+        if kind in OUTSIDE:
+            if value.source is None and kind is not BuiltinVariable:
+                return False
+            read.add(id(value))
+        elif kind in PARTS:
+            left += PARTS[kind](value)
+        elif kind is not ConstantVariable and kind is not NullVariable:
+            return False
+    return True
 
 
 #: Views of objects that are made where they are used -> what they are views of.

@@ -497,6 +497,39 @@ static inline bool md_dict_watchable(PyObject *dict)
 #endif
 }
 
+/* A dict of an object in which its values lie: the words that change when they come to lie elsewhere, when the value of a
+ * key becomes another one, or, where there is no place for it (`value` is NULL), when objects of the class get a new key. */
+typedef struct {
+    const void *values;
+    PyObject *const *value;
+    const void *keys;
+} MdKeyWords;
+
+/* For dicts that no watcher tells of; false where there are no such words. The key is an exact str. */
+static inline bool md_dict_key_words(PyObject *dict, PyObject *key, MdKeyWords *words)
+{
+#if MD_PY313_UP
+    PyDictObject *mp = (PyDictObject *)dict;
+    if (mp->ma_values == NULL || !mp->ma_values->embedded || !mp->ma_values->valid) {
+        return false;
+    }
+    *words = (MdKeyWords){.values = &mp->ma_values, .keys = &mp->ma_keys->dk_nentries};
+    PyDictUnicodeEntry *entries = DK_UNICODE_ENTRIES(mp->ma_keys);
+    for (Py_ssize_t i = 0; i < mp->ma_keys->dk_nentries; i++) {
+        if (entries[i].me_key == key || PyUnicode_Compare(entries[i].me_key, key) == 0) {
+            words->value = &mp->ma_values->values[i];
+            break;
+        }
+    }
+    return true;
+#else
+    (void)dict;
+    (void)key;
+    (void)words;
+    return false;
+#endif
+}
+
 /* The dict whose version is at this address; of any other address something that is no dict, to be compared only. */
 static inline PyObject *md_dict_of_version(const void *at)
 {

@@ -148,6 +148,10 @@ static MdFound found_getter(PyObject *descriptor, PyObject *obj)
         return (MdFound){.where = MD_FOUND_OTHERWISE}; /* see read_slot */
     }
     PyObject *name = PyDescr_NAME(descriptor);
+    if (is_class && PyUnicode_CompareWithASCIIString(name, "__mro__") == 0) { /* a member in 3.11 */
+        PyObject **place = &((PyTypeObject *)obj)->tp_mro;
+        return (MdFound){.where = *place != NULL ? MD_FOUND_SLOT : MD_FOUND_OTHERWISE, .value = *place, .place = place};
+    }
     if (is_class && PyUnicode_CompareWithASCIIString(name, "__module__") == 0) {
         PyObject *dict = ((PyTypeObject *)obj)->tp_dict; /* whose changes give the class another version */
         PyObject *value = dict != NULL ? _PyDict_GetItem_KnownHash(dict, name, ((PyASCIIObject *)name)->hash) : NULL;

@@ -6,13 +6,28 @@ static PyObject *globals(const MdMaker *m)
     return m->run.values[m->self->arguments];
 }
 
+/* The dict is not watched: words say so that its key is as it was. */
+static MdKnown depend_on_words(MdMaker *m, PyObject *dict, PyObject *key)
+{
+    MdKeyWords words;
+    if (key == NULL || !md_dict_key_words(dict, key, &words) || md_maker_word(m, words.values) < 0) {
+        return MD_ANY;
+    }
+    PyObject *value = words.value != NULL ? *words.value : NULL;
+    (void)md_maker_word(m, words.value != NULL ? (const void *)words.value : words.keys);
+    return value != NULL ? MD_ADDRESS : MD_SAME;
+}
+
 /* The dict (at an address that is known) is watched: `key` (NULL: any key, or none that is a str) has value `want` (NULL:
  * none). Says what is then known of the value; ANY: nothing, the dict has to be looked into each time. */
 static MdKnown depend(MdMaker *m, PyObject *dict, PyObject *key, PyObject *want)
 {
     const uint64_t *version = md_dict_version(dict);
     if (version == NULL) {
-        MdWatch *watch = md_dict_watchable(dict) ? md_dict_watch(dict, key, &m->snapshot->stale) : NULL;
+        if (!md_dict_watchable(dict)) {
+            return depend_on_words(m, dict, key);
+        }
+        MdWatch *watch = md_dict_watch(dict, key, &m->snapshot->stale);
         if (watch != NULL && !APPEND(m->snapshot->watches, watch)) {
             md_dict_unwatch(watch);
             m->failed = true;

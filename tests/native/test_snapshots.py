@@ -220,6 +220,37 @@ MUTATIONS = {
     "delete": (lambda w: delattr(w.root, "name"), False),
     "an attribute that was absent": (lambda w: setattr(w.root, "extra", 1), False),
     "a key that was absent": (lambda w: w.root.__dict__.__setitem__("forward", 1), False),
+    "an attribute that was absent and that its like has": (
+        lambda w: (setattr(w.twin(), "extra", 1), setattr(w.root, "extra", 1)),
+        False,
+    ),
+    "an attribute that was absent and that only its like has": (
+        lambda w: setattr(w.twin(), "extra", 1),
+        True,
+    ),
+    "an attribute that was absent for one that was not read": (
+        lambda w: (setattr(w.root, "unread", 1), delattr(w.root, "unread"), setattr(w.root, "extra", 1)),
+        False,
+    ),
+    "an attribute deleted and stored again": (
+        lambda w: (delattr(w.root, "name"), setattr(w.root, "name", "r")),
+        True,
+    ),
+    "attributes cleared": (lambda w: vars(w.root).clear(), False),
+    "attributes popped": (lambda w: [vars(w.root).popitem() for _ in list(vars(w.root))], False),
+    "attributes merged": (lambda w: vars(w.root).__ior__({"size": 1}), False),
+    "an attribute by setdefault": (lambda w: vars(w.root).setdefault("extra", 1), False),
+    "a key that is no str": (lambda w: vars(w.root).update({1: 2}), True),
+    "more attributes than lie in an object": (
+        lambda w: [setattr(w.root, f"more_{i}", i) for i in range(40)],
+        True,
+    ),
+    "an attribute that was absent, after more than lie in an object": (
+        lambda w: [
+            setattr(w.root, name, i) for i, name in enumerate([*(f"more_{i}" for i in range(40)), "extra"])
+        ],
+        False,
+    ),
     "shadow a class attribute": (lambda w: setattr(w.root, "kind", "mine"), False),
     "another __dict__": (lambda w: setattr(w.root, "__dict__", {"size": 1}), False),
     "an equal __dict__": (lambda w: setattr(w.root, "__dict__", dict(w.root.__dict__)), True),
@@ -490,10 +521,6 @@ def test_keys_that_are_no_str_and_objects_as_constants():
     assert not guards(thing, {}, None)
 
 
-@pytest.mark.skipif(
-    sys.version_info[:3] == (3, 13, 0),
-    reason="3.13.0 does not tell watchers of stores to attributes that lie in an object: they are read each time",
-)
 def test_what_is_left_to_run():
     """The arguments that are new at each call; what is reached through the root is compared word by word, or watched."""
     world = World()
@@ -553,3 +580,32 @@ def test_members_of_objects_that_are_initialised_again():
     assert guards.snapshot["rest"] == 0
     Thing.__dict__["value"].__init__(lambda self: 2)
     assert not guards(thing, {}, None)
+
+
+def test_the_order_of_bases_is_remembered():
+    class Base:
+        pass
+
+    class Another:
+        pass
+
+    class Thing(Base):
+        pass
+
+    code = instructions(
+        ("LOAD_LOCAL", 0),
+        ("LOAD_TYPE", 0),
+        ("LOAD_MEMBER", 1, "__mro__"),
+        ("CHECK_LENGTH", 2, 3),
+        ("LOAD_ITEM", 2, (LITERAL, 1)),
+        ("CHECK_OBJ_ID", 3, id(Base)),
+    )
+    guards, thing = C.GuardProgram(code, 1), Thing()
+    thing.made = vars(thing).get("made")  # so that it has a dictionary
+    for _ in range(5):
+        assert guards(thing, {}, None)
+    assert guards.snapshot["rest"] == guards.snapshot["late"] == 0
+    for bases, verdict in ((Another,), False), ((Base,), True), ((Base, Another), False), ((Base,), True):
+        Thing.__bases__ = bases
+        for _ in range(3):
+            assert guards(thing, {}, None) is verdict

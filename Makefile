@@ -17,8 +17,8 @@ clang_format := $(VENV)/bin/clang-format
 c_files = $(wildcard native/*.c native/*.h)
 cpp_files = $(wildcard native/*.cpp native/*.hpp native/*/*.cpp native/*/*.h)
 
-.PHONY: help venv build openreg demo test test-quick test-py312 test-py313 test-py314 test-native test-asan test-asan-openreg \
-	wheel-check nightly lint format bench bench-baseline bench-counters bench-quick performance docs clean
+.PHONY: help venv build openreg demo test test-quick test-py312 test-py313 test-py314 test-torch test-native test-asan \
+	test-asan-openreg wheel-check nightly lint format bench bench-baseline bench-counters bench-quick performance docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / { printf "  make %-34s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,8 +52,11 @@ test: build ## every test but the nightly ones
 test-quick: build ## the quick tests, in two processes: under two minutes
 	COLUMNS=120 $(pytest) -n 2 --dist loadfile -m "not slow and not nightly" $(ARGS)
 
-test-py312 test-py313 test-py314: test-py3%: ## the quick tests on that Python, in its own environment
+test-py312 test-py313 test-py314: test-py3%: ## the quick tests on that Python, .venv-3.12 and so on
 	@scripts/test-python 3.$*
+
+test-torch: ## the quick tests on every other Python whose environment has torch (WITH_TORCH=1 installs it)
+	@scripts/test-torch $(ARGS)
 
 test-native: ## the torch-free tests on every Python that can be had
 	@scripts/test-native
@@ -67,7 +70,7 @@ test-asan-openreg: $(deps) ## the accelerator's tests under the same sanitizers 
 wheel-check: $(deps) ## sdist and wheels, installed into a clean environment that runs the demo
 	@scripts/check-wheel $(DEMO)
 
-nightly: build test-native test-asan test-asan-openreg wheel-check ## everything, with the tests that take minutes
+nightly: build test-torch test-native test-asan test-asan-openreg wheel-check ## everything, with the tests that take minutes
 	$(pytest) $(ARGS)
 
 lint: $(deps) ## ruff, mypy, clang-format

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -37,3 +38,20 @@ def test_both_reasons_are_given_when_a_python_cannot_be_had():
     ]
     assert not (ROOT / ".venv-3.99").exists()
     assert not (ROOT / "build" / "py399-root").exists()
+
+
+def test_pythons_without_torch_are_named(tmp_path):
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    done = subprocess.run(
+        [tmp_path / "scripts" / "test-torch"],
+        env=os.environ | {"VENV": ".venv", "WITH_TORCH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"NOT RUN: tests with torch on Python {version}: no torch in .venv-{version} (WITH_TORCH=1 installs it)"
+        for version in ("3.11", "3.12", "3.13", "3.14")
+    ]

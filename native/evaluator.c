@@ -13,14 +13,9 @@ static struct {
     _PyFrameEvalFunction below[MD_MAX_LEVELS];
 } chain;
 
-static _PyFrameEvalFunction current(PyThreadState *ts)
-{
-    return _PyInterpreterState_GetEvalFrameFunc(ts->interp);
-}
-
 static void install(PyThreadState *ts)
 {
-    _PyFrameEvalFunction top = current(ts);
+    _PyFrameEvalFunction top = md_evaluator_of(ts);
     if (top == md_eval_frame) {
         return; /* somebody has put it back for us */
     }
@@ -37,7 +32,7 @@ static void install(PyThreadState *ts)
 
 static void remove_top(PyThreadState *ts)
 {
-    if (current(ts) != md_eval_frame) {
+    if (md_evaluator_of(ts) != md_eval_frame) {
         return; /* somebody lies on top: stay below him and pass frames on */
     }
     _PyFrameEvalFunction below = chain.levels > 0 ? chain.below[--chain.levels] : NULL;
@@ -57,11 +52,6 @@ void md_evaluator_release(PyThreadState *ts)
     if (--chain.users == 0) {
         remove_top(ts);
     }
-}
-
-bool md_evaluator_installed(PyThreadState *ts)
-{
-    return current(ts) == md_eval_frame;
 }
 
 bool md_evaluator_unwanted(void)

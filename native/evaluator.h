@@ -8,8 +8,14 @@
 void md_evaluator_acquire(PyThreadState *ts);
 void md_evaluator_release(PyThreadState *ts);
 
+/* The evaluator itself (eval_frame.c). */
+PyObject *md_eval_frame(PyThreadState *ts, MdFrame *f, int throwflag);
+
 /* Is ours the evaluator that the interpreter calls just now? */
-bool md_evaluator_installed(PyThreadState *ts);
+static inline bool md_evaluator_installed(PyThreadState *ts)
+{
+    return md_evaluator_of(ts) == md_eval_frame;
+}
 
 /* True while no thread wants the evaluator although the interpreter still calls it. */
 bool md_evaluator_unwanted(void);
@@ -25,8 +31,5 @@ int md_evaluator_level(MdThread *t, MdFrame *f, bool *again);
 
 /* Runs the frame with the evaluator below ours, which is CPython's own unless somebody else has installed one. */
 PyObject *md_evaluator_next(PyThreadState *ts, MdThread *t, MdFrame *f, int throwflag, int level);
-
-/* The evaluator itself (eval_frame.c). */
-PyObject *md_eval_frame(PyThreadState *ts, MdFrame *f, int throwflag);
 
 #endif

@@ -103,6 +103,15 @@ static inline PyObject *md_weakref_target(PyObject *ref)
 /* md_call(ts, callable, args, nargsf, kwnames): PyObject_Vectorcall where the thread state is known already. */
 #define md_call _PyObject_VectorcallTstate
 
+/* ---- the evaluator ---- */
+
+/* What the interpreter calls for frames: _PyInterpreterState_GetEvalFrameFunc, read in place. */
+static inline _PyFrameEvalFunction md_evaluator_of(PyThreadState *ts)
+{
+    _PyFrameEvalFunction evaluator = ts->interp->eval_frame;
+    return evaluator != NULL ? evaluator : _PyEval_EvalFrameDefault; /* NULL from 3.12 */
+}
+
 /* ---- the exception being raised, as one owned object ---- */
 
 /* Takes the current exception away (normalised, NULL if none). */

@@ -186,6 +186,20 @@ static MdSnapshotVerdict run_late(MdRun *run, MdSnapshot *s)
     return outcome > 0 ? MD_SNAPSHOT_HOLDS : MD_SNAPSHOT_FAILS;
 }
 
+/* What is run in each call is mostly the tensors among the arguments. */
+static inline int rest_step(MdRun *run, const MdInstr *ins)
+{
+    if (ins->op == MD_OP_LOAD_LOCAL) {
+        PyObject *value = run->values[ins->index];
+        run->registers[ins->out] = value;
+        return value != NULL;
+    }
+    if (ins->op == MD_OP_CHECK_TENSOR) {
+        return run->self->leaves->check(ins->leaf, &run->tls, run->registers[ins->in]);
+    }
+    return md_guard_step(run, ins);
+}
+
 MdSnapshotVerdict md_snapshot_run(MdGuards *self, MdSnapshot *s, PyObject *const *values, const TensorTls *tls,
                                   MdInputs *inputs)
 {
@@ -197,7 +211,7 @@ MdSnapshotVerdict md_snapshot_run(MdGuards *self, MdSnapshot *s, PyObject *const
         return MD_SNAPSHOT_FAILS;
     }
     for (const int32_t *number = s->rest.items, *end = number + s->rest.count; number < end; number++) {
-        int outcome = md_guard_step(&run, &self->code[*number]);
+        int outcome = rest_step(&run, &self->code[*number]);
         if (MD_UNLIKELY(outcome != 1)) {
             return outcome == 0 ? MD_SNAPSHOT_FAILS : MD_SNAPSHOT_UNSURE;
         }

@@ -70,11 +70,13 @@ class Rows:
     rows: row -> the guard that made it first
     expected: row -> what it expects, in words that need no live object
     watched: id -> object whose death makes the entry invalid (also: immutable objects, which are kept alive)
+    words: id of a watched class -> what a guard on it expects, in words
     """
 
     rows: dict[GuardRow, Guard] = field(default_factory=dict)
     expected: dict[GuardRow, str] = field(default_factory=dict)
     watched: dict[int, Any] = field(default_factory=dict)
+    words: dict[int, str] = field(default_factory=dict)
 
 
 class GuardBuilder:
@@ -91,8 +93,9 @@ class GuardBuilder:
 
     def get(self, source: Source, guard: Guard) -> Any:
         """The value now. Raises InternalError naming the path when it cannot be read."""
-        if source in self._values:
-            return self._values[source]
+        values = self._values
+        if source in values:
+            return values[source]
         try:
             return self._read(source)
         except READ_ERRORS as error:
@@ -141,7 +144,10 @@ class GuardBuilder:
         cls = self._types.get(path)
         if cls is None:
             cls = self._types[path] = type(self.get(path, guard))
-            self.emit(guard, "TYPE_MATCH", path, self.watch(cls), expected=f"type {type_name(cls)}")
+            expected = self.out.words.get(id(cls)) or self.out.words.setdefault(
+                id(cls), f"type {type_name(cls)}"
+            )
+            self.emit(guard, "TYPE_MATCH", path, self.watch(cls), expected=expected)
         return cls
 
     def _make_safe(self, guard: Guard, source: Source) -> None:
@@ -498,12 +504,13 @@ def can_id_match(value: object) -> bool:
 
 def _plain_step_runs_code(source: Source, cls: type) -> str | None:
     """Why the plain step of `source` on an exact `cls` could run user code; None when it runs C code only."""
+    if isinstance(source, ItemSource):
+        plain = cls is dict or has_plain_items(cls)
+        return None if plain else f"{type_name(cls)} defines __getitem__ or __missing__"
     if isinstance(source, FunctionPartSource):
         return None if cls is types.FunctionType else f"{type_name(cls)} is no Python function"
     if isinstance(source, WeakRefSource):
         return None if cls is weakref.ref else f"{type_name(cls)} is not weakref.ref"
-    if isinstance(source, ItemSource):
-        return None if has_plain_items(cls) else f"{type_name(cls)} defines __getitem__ or __missing__"
     assert isinstance(source, AttrSource)
     if type(type_lookup(cls, "__getattribute__")) is not types.WrapperDescriptorType:
         return f"{type_name(cls)} defines __getattribute__"

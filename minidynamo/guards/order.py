@@ -18,15 +18,16 @@ class _Paths:
         self.depths: list[int] = []
 
     def number(self, path: Source) -> int:
-        known = self.numbers.get(path)
-        if known is None:
-            parent = path.parent()
-            above = -1 if parent is None else self.numbers.get(parent, -1)
-            if parent is not None and above < 0:
-                above = self.number(parent)
-            known = self.numbers[path] = len(self.parents)
-            self.parents.append(above)
-            self.depths.append(0 if above < 0 else self.depths[above] + 1)
+        numbers = self.numbers
+        if path in numbers:
+            return numbers[path]
+        parent = path.parent()
+        above = -1
+        if parent is not None:
+            above = numbers[parent] if parent in numbers else self.number(parent)
+        known = numbers[path] = len(numbers)
+        self.parents.append(above)
+        self.depths.append(0 if above < 0 else self.depths[above] + 1)
         return known
 
 
@@ -46,7 +47,7 @@ def order(rows: Iterable[GuardRow]) -> list[GuardRow]:
         elif row.path not in numbers:
             paths.number(row.path)
     # row -> its path, -1 for one that relates several
-    own = [-1 if KINDS[row.kind].relates else numbers[row.path] for row in rows]
+    own = [-1 if index in several else numbers[row.path] for index, row in enumerate(rows)]
     unplaced = [0] * len(paths.parents)  # path -> rows on it alone that are not placed yet
     for number in own:
         if number >= 0:

@@ -110,7 +110,8 @@ def _convert_frame_assert(
     compile_id = f"{about.frame_id}/{about.compiles}"
     try:
         with _lock:
-            made = compile_frame(frame, Options(compiler_fn, one_graph, compile_id))
+            earlier = tuple([entry.guarded for entry in others])
+            made = compile_frame(frame, Options(compiler_fn, one_graph, compile_id, earlier))
     except SkipFrame as skip:
         if skip.mark:
             return _skip(frame, skip, one_graph)

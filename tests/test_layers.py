@@ -28,6 +28,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("convert_frame",),
     ("misses",),
     ("compile_frame",),
+    ("compile_again",),
+    ("entry",),
     ("first_run",),
     ("backends", "openreg"),
     ("translate",),

@@ -8,6 +8,7 @@ exit. For one thread; what is kept holds the frame's real values.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -112,7 +113,7 @@ def _whole(plain: Callable[..., GuardedCode], seen: Observed) -> Callable[..., G
         about = Compilation(frame, options.compile_id)
         seen.compilations.append(about)
         try:
-            about.made = plain(frame, options)
+            about.made = plain(frame, dataclasses.replace(options, earlier=()))  # a trace is to be seen
         except Exception as error:
             about.skipped = str(error)
             raise

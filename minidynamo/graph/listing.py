@@ -8,31 +8,36 @@ import torch.fx
 from torch.fx.node import map_aggregate
 
 
-class _Use:
-    """Stands for a node in the arguments of another."""
+class Use:
+    """Stands for a node in the arguments of another, by its place in the graph."""
 
-    __slots__ = ("index",)
+    __slots__ = ("place",)
 
-    def __init__(self, index: int) -> None:
-        self.index = index
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+
+def places_of(graph: torch.fx.Graph) -> dict[torch.fx.Node, Use]:
+    """What stands for each node."""
+    return {node: Use(place) for place, node in enumerate(graph.nodes)}
 
 
 class Listing:
     """The nodes of a graph, (op, name, target, args, kwargs) each, without what torch.fx keeps to change them.
 
-    >>> str(Listing(graph)) == str(graph)
+    places: of the graph (see `places_of`)
+
+    >>> str(Listing(places_of(graph))) == str(graph)
     True
     """
 
-    __slots__ = ("_rows",)
+    __slots__ = ("rows",)
 
-    def __init__(self, graph: torch.fx.Graph) -> None:
-        uses = {node: _Use(index) for index, node in enumerate(graph.nodes)}
-
+    def __init__(self, places: dict[torch.fx.Node, Use]) -> None:
         def used(value: Any) -> Any:
-            return uses.get(value, value) if isinstance(value, torch.fx.Node) else value
+            return places[value] if isinstance(value, torch.fx.Node) else value
 
-        self._rows = tuple(
+        self.rows = tuple(
             (
                 node.op,
                 node.name,
@@ -40,7 +45,7 @@ class Listing:
                 map_aggregate(node.args, used),
                 map_aggregate(node.kwargs, used) if node.kwargs else None,
             )
-            for node in uses
+            for node in places
         )
 
     def graph(self) -> torch.fx.Graph:
@@ -49,9 +54,9 @@ class Listing:
         nodes: list[torch.fx.Node] = []
 
         def node(value: Any) -> Any:
-            return nodes[value.index] if isinstance(value, _Use) else value
+            return nodes[value.place] if isinstance(value, Use) else value
 
-        for op, name, target, args, kwargs in self._rows:
+        for op, name, target, args, kwargs in self.rows:
             given = map_aggregate(args, node), map_aggregate(kwargs or {}, node)
             nodes.append(made.create_node(op, target, *given, name=name))  # type: ignore[arg-type]
         return made

@@ -41,11 +41,11 @@ from minidynamo.graph.meta_value import (
     TensorMeta,
     Unknown,
 )
-from minidynamo.graph.symbolic import NumberMeta, SymbolicMeta
+from minidynamo.graph.symbolic import ATTRIBUTES, NumberMeta, SymbolicMeta
 from minidynamo.graph.wrappers import WrapperMeta, holds_wrapper
 
 __all__ = [
-    "MetaError", "MutatesMeta", "NeedsData", "NumberMeta", "OpFailed", "Result", "SymbolicMeta", "TensorMeta", "Unknown",
+    "ATTRIBUTES", "MetaError", "MutatesMeta", "NeedsData", "NumberMeta", "OpFailed", "Result", "SymbolicMeta", "TensorMeta", "Unknown",
     "WrapperMeta", "canonical", "has_rule", "holds_wrapper", "infer", "is_undifferentiable", "meta_rule", "verify",
 ]  # fmt: skip
 

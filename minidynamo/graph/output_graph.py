@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import keyword
 import re
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -17,9 +17,12 @@ import torch.fx
 from ..guards.state_reads import put_device
 from ..sources import Source
 from .graph_source import unregister_with
+from .listing import Listing, places_of
 from .memory import any_may_be_input
+from .meta_value import TensorMeta
 from .regions import Region, extract
 from .state_keys import Key
+from .tape import Tape, Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class GraphInput:
     source: Source
     example: Any  # torch.Tensor or torch.Generator
     convert: tuple[Any, ...] = ()
+    meta: TensorMeta | None = None  # of a tensor that is taken as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,10 @@ class CapturedGraph:
     draws_random: bool
     states: tuple[tuple[Key, Any], ...]
     lines: dict[torch.fx.Node, Position]
+    listing: Listing
+    template: (
+        Callable[[], Template] | None
+    )  # of a replay, when all has been said; None where there cannot be one
 
     @property
     def mutates(self) -> bool:
@@ -95,7 +103,7 @@ def append(
     return node
 
 
-@lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=1024)
 def wanted_name(target: str, kind: str) -> str:
     """What a node for a target of this name is called, but for the number that makes it the only one: `add`, `layer_norm`."""
     if kind == "call_method" and target.startswith("__") and target.endswith("__"):
@@ -120,6 +128,7 @@ class OutputGraph(torch.fx.Tracer):
         self.draws_random = False
         self.lines: dict[torch.fx.Node, Position] = {}
         self.regions: list[Region] = []
+        self.tape = Tape()
 
     @property
     def mutates(self) -> bool:
@@ -131,6 +140,7 @@ class OutputGraph(torch.fx.Tracer):
         source: Source,
         example: torch.Tensor | torch.Generator,
         convert: tuple[Any, ...] = (),
+        meta: TensorMeta | None = None,
     ) -> torch.fx.Proxy:
         """A placeholder named after its source: `x`, `globals_w`. The names are the same in every process. Placeholders come before
         all other nodes. `example` is what `convert`, if given, made of the tensor."""
@@ -143,7 +153,7 @@ class OutputGraph(torch.fx.Tracer):
         ):
             name = re.sub(r"\W+", "_", source.name()).strip("_") or "input"
             node = graph.placeholder(f"{name}_" if keyword.iskeyword(name) else name)
-        self.inputs[node] = GraphInput(node.name, source, example, convert)
+        self.inputs[node] = GraphInput(node.name, source, example, convert, meta)
         return torch.fx.Proxy(node, self)
 
     def add_op(
@@ -173,6 +183,7 @@ class OutputGraph(torch.fx.Tracer):
     @contextmanager
     def scratch(self) -> Iterator[Callable[[], dict[torch.fx.Node, None]]]:
         """Operators that are added inside are removed again. Gives a function that tells them."""
+        self.tape.lost = True
         known = dict.fromkeys(self.graph.nodes)
         kept = self.ops, self.written, self.linked, self.draws_random, self.lines, self.regions
         self.written, self.linked, self.draws_random = {}, {}, False
@@ -233,10 +244,18 @@ class OutputGraph(torch.fx.Tracer):
         outputs = {node: index for index, node in enumerate(dict.fromkeys(wanted))}
         moved = self.extract_regions(set(outputs))
         self.graph.output(tuple(moved.get(node, node) for node in outputs))
-        for node in list(self.inputs):
+        known = dict(self.inputs)
+        for node in known:
             if not node.users:
                 self.graph.erase_node(node)
                 del self.inputs[node]
+        places = places_of(self.graph)
+        written = tuple(moved.get(node, node) for node in self.written)
+        may_be_replayed = (
+            not (states or self.tape.lost or self.regions)
+            and self.tape.operators == len(self.lines)
+            and all(given.meta is not None for given in known.values())
+        )
         module = torch.fx.GraphModule(self.root, self.graph, self.class_name)
         unregister_with(type(module).forward.__code__)
         return CapturedGraph(
@@ -244,8 +263,10 @@ class OutputGraph(torch.fx.Tracer):
             tuple(self.inputs.values()),
             outputs,
             self.ops,
-            tuple(moved.get(node, node) for node in self.written),
+            written,
             self.draws_random,
             states,
             self.lines,
+            Listing(places),
+            functools.partial(Template, self.tape, places, known, written, self) if may_be_replayed else None,
         )

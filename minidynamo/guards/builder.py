@@ -97,20 +97,20 @@ class GuardBuilder:
         if source in values:
             return values[source]
         try:
-            return self._read(source)
+            return self.read(source)
         except READ_ERRORS as error:
             raise self.error(
                 guard, f"{source.describe()} cannot be read: {type(error).__name__}: {error}"
             ) from error
 
-    def _read(self, source: Source) -> Any:
+    def read(self, source: Source) -> Any:
         """`source.read`, each step taken once."""
         values = self._values
         if source in values:
             return values[source]
         if isinstance(source, ChainedSource):
             base = source.base
-            value = source.step(values[base] if base in values else self._read(base))
+            value = source.step(values[base] if base in values else self.read(base))
         else:
             value = source.read(self.frame)
         values[source] = value

@@ -249,16 +249,30 @@ class CheckFunctionManager:
         raises, or is false on the very frame it was made from.
         """
         made = self.rows()
+        users = {row: guard.user for row, guard in made.rows.items() if guard.user is not None}
+        check = self.compiled(tuple(order(made.rows)), made.expected, users, made.watched, inputs)
+        self._prove(check)
+        return check
+
+    def compiled(
+        self,
+        rows: tuple[GuardRow, ...],
+        expected: dict[GuardRow, str],
+        users: dict[GuardRow, tuple[str, int]],
+        watched: dict[int, Any],
+        inputs: Iterable[Source] | None,
+    ) -> CheckFn:
+        """A check_fn of these rows. Raises InternalError for invalid text. Arguments: see CheckFn, Rows."""
         check = CheckFn(
-            tuple(order(made.rows)),
+            rows,
             self.names,
             f"<minidynamo guards of {self.code.co_qualname}>",
             self.frame.builtins,
             self.validity,
-            expected=made.expected,
-            users={row: guard.user for row, guard in made.rows.items() if guard.user is not None},
-            keep=self._keep(made.watched.values()),
-            ids=array("Q", made.watched),
+            expected=expected,
+            users=users,
+            keep=self._keep(watched.values()),
+            ids=array("Q", watched),
             python_leaves=self.python_leaves,
         )
         try:
@@ -271,7 +285,6 @@ class CheckFunctionManager:
             raise exc.InternalError(
                 f"guard `{broken}` of {self._place()} does not compile: {error}"
             ) from error
-        self._prove(check)
         return check
 
     def _lower(self, check: CheckFn, inputs: Iterable[Source] | None) -> None:

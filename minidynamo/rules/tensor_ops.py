@@ -27,6 +27,7 @@ from ..variables.base import Provenance, Tracing, VariableTracker
 from ..variables.constant import BINARY, COMPARE, CONSTANT_TYPES, INPLACE, UNARY, ConstantVariable
 from ..variables.numbers import NumberVariable
 from ..variables.numbers import kind_of as number_kind
+from ..variables.read_numbers import ReadNumber
 from ..variables.sequences import NONE, ListVariable, SequenceVariable, SizeVariable, TupleVariable
 from ..variables.structseq import StructSequenceVariable
 from ..variables.tensor import READ_DATA, TensorVariable
@@ -146,7 +147,7 @@ def tensor_op(
     if not _holds_tensor(result) and not written and not draws:
         if result is None and target is not getattr:  # it is called for what it does, and that is not known
             tx.unsupported(UNSUPPORTED_CALL, name=name)
-        return from_constant(tx, name, result, guards)
+        return answer(tx, name, target, proxies, result, guards)
     if not written and not draws:
         for tensor in tensors:
             if tensor.meta is result and isinstance(tensor, TensorSubclass):
@@ -166,9 +167,11 @@ def tensor_op(
     changed = [tensor.proxy.node for tensor in written]
     linked = bool(written) and tx.grad_mode and is_linked(kind, operands)
     proxy = tx.graph.add_op(target, *proxies, tx.position(), changed, draws, linked)
+    tx.graph.tape.operator(proxy.node)
     tx.note_operator()
     if itself is not None and changes:
         itself.meta = result
+        tx.graph.tape.lost = True
     return itself if itself is not None else from_result(tx, name, proxy, result, guards)
 
 
@@ -292,6 +295,30 @@ def _holds_tensor(result: Any) -> bool:
     return isinstance(result, (TensorMeta, SymbolicMeta, WrapperMeta))
 
 
+def answer(
+    tx: Tracing, name: str, target: Any, given: tuple[Any, Any], value: Any, guards: Provenance
+) -> VariableTracker:
+    """What metadata alone tell. The tape is told of what may depend on sizes."""
+    if target is getattr and given[0][1] in SIZELESS:
+        return from_constant(tx, name, value, guards)
+    tape = tx.graph.tape
+    op = ("method", target) if isinstance(target, str) else target
+    return from_answer(tx, name, value, tape.ask(op, *given, value), guards)
+
+
+def from_answer(tx: Tracing, name: str, value: Any, traced: Any, guards: Provenance) -> VariableTracker:
+    """`value`, whose ints the tape knows as `traced` has them."""
+    if type(value) is int:
+        return ReadNumber(traced, tx.graph.tape, guards=guards)
+    made = SEQUENCES.get(type(value))
+    if made is None:
+        return from_constant(tx, name, value, guards)
+    return made([from_answer(tx, name, *both, guards) for both in zip(value, traced)], guards=guards)
+
+
+SIZELESS = meta.ATTRIBUTES - {"shape"}  # attributes that no size decides
+
+
 def from_constant(tx: Tracing, name: str, value: Any, guards: Provenance) -> VariableTracker:
     """A result that follows from metadata alone."""
     if type(value) in CONSTANT_TYPES:
@@ -309,6 +336,13 @@ SEQUENCES: dict[type, type[SequenceVariable]] = {
 }
 
 
+def picked(tx: Tracing, whole: torch.fx.Node, index: int) -> torch.fx.Proxy:
+    """One of the values that a node gives."""
+    proxy = tx.graph.add_op(operator.getitem, (whole, index), {}, tx.position())
+    tx.graph.tape.operator(proxy.node)
+    return proxy
+
+
 def from_result(
     tx: Tracing, name: str, proxy: torch.fx.Proxy, result: Any, guards: Provenance
 ) -> VariableTracker:
@@ -323,10 +357,7 @@ def from_result(
         return NONE
     if isinstance(result, (tuple, list)):
         items = [
-            from_result(
-                tx, name, tx.graph.add_op(operator.getitem, (proxy.node, i), {}, tx.position()), item, guards
-            )
-            for i, item in enumerate(result)
+            from_result(tx, name, picked(tx, proxy.node, i), item, guards) for i, item in enumerate(result)
         ]
         made = SEQUENCES.get(type(result))
         if made is not None:

@@ -105,3 +105,26 @@ class Capture:
     ]  # to be called when the capture is not needed any more: trackers may form cycles
     undoes: bool = False  # what the graph changes is put back when it raises: the frame is run again
     opened: tuple[VariableTracker, ...] = ()  # managers that are to be entered again, in this order
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What later stages and reports know of a capture besides its graph. `break_`: reason, where it lies, and instruction, if the graph
+    ends with one. `comparable`: a second run of the frame shows nothing and changes nothing but what the graph does."""
+
+    break_: tuple[Why, Where, str] | None
+    comparable: bool
+    covered: bool
+    undoes: bool
+    mode_outside: bool
+
+    @classmethod
+    def of(cls, capture: Capture) -> Facts:
+        end = capture.exit
+        return cls(
+            (end.reason, end.cause, end.opname) if isinstance(end, Break) else None,
+            capture.comparable,
+            capture.covered,
+            capture.undoes,
+            capture.mode_outside,
+        )

@@ -79,7 +79,7 @@ def _recipe(tracker: VariableTracker, capture: Capture, names: Sequence[str]) ->
     if isinstance(tracker, (TensorVariable, NumberVariable)) and tracker.is_output():
         assert capture.graph is not None
         return "output", capture.graph.outputs[tracker.proxy.node]
-    if type(tracker) is ConstantVariable:
+    if isinstance(tracker, ConstantVariable):
         return "constant", tracker.value
     kind = CONTAINERS.get(type(tracker))
     if kind is None or capture.uses.get(id(tracker), 2) > 1:  # one object in two places: code builds it once

@@ -218,7 +218,7 @@ def wrap_singleton(tx: Tracing, value: Any, source: Source) -> VariableTracker:
     return made
 
 
-@wraps(*NUMBERS, *TEXT, *TORCH)
+@wraps(complex, *TEXT, *TORCH)
 def wrap_constant(tx: Tracing, value: Any, source: Source) -> VariableTracker:
     made = ConstantVariable(value, source)
     made.make_guards(tx, GuardBuilder.TYPE_MATCH, GuardBuilder.EQUALS_MATCH)

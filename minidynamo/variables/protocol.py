@@ -15,6 +15,7 @@ from .constant import SINGLE, ConstantVariable
 from .functions import BoundMethodVariable, CellVariable, UserFunctionVariable
 from .numbers import NumberVariable
 from .opaque import NullVariable, OpaqueVariable
+from .read_numbers import ReadNumber, arithmetic, comparison
 from .sequences import TupleVariable
 from .special_names import reflected
 from .tensor import TensorVariable
@@ -29,6 +30,10 @@ def binary_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableTr
     left, right = left.realize(tx), right.realize(tx)
     if type(left) is ConstantVariable and type(right) is ConstantVariable:
         return left.of_constants(tx, symbol, left, right)
+    if type(left) is ReadNumber or type(right) is ReadNumber:
+        number = arithmetic(symbol, left, right)
+        if number is not None:
+            return number
     result = left.slot_inplace(tx, symbol, right) if symbol.endswith("=") else None
     if result is not None:
         return result
@@ -49,6 +54,10 @@ def binary_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableTr
 def compare_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableTracker) -> VariableTracker:
     """CPython: do_richcompare; == and != fall back on identity."""
     left, right = left.realize(tx), right.realize(tx)
+    if type(left) is ReadNumber or type(right) is ReadNumber:
+        known = comparison(symbol, left, right)
+        if known is not None:
+            return known
     first, second = (right, left) if _right_first(left, right) else (left, right)
     for operand in (first, second):
         result = operand.slot_compare(tx, symbol, left, right)

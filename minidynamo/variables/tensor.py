@@ -92,6 +92,7 @@ class TensorVariable(VariableTracker):
         if isinstance(self.meta, SymbolicMeta):
             size: int = tx.tensor_op("__len__", [self], {}).as_python_constant()
             return size
+        tx.graph.tape.ask(("method", "__len__"), (self.proxy.node,), {}, self.meta.shape[0])
         return self.meta.shape[0]
 
     def slot_getitem(self, tx: Tracing, key: VariableTracker) -> VariableTracker:
@@ -186,7 +187,7 @@ def wrap_tensor(tx: Tracing, value: torch.Tensor, source: Source) -> VariableTra
         tx.unsupported(TENSOR_SUBCLASS, type=type(value).__name__, detail=detail)
     if DYNAMIC_MARK in value.__dict__:  # torch's mark_dynamic was here
         tell_static(tx.where())
-    proxy = tx.graph.add_input(source, value)
-    made = TensorVariable(proxy, TensorMeta.of(value), source)
+    meta = TensorMeta.of(value)
+    made = TensorVariable(tx.graph.add_input(source, value, meta=meta), meta, source)
     made.make_guards(tx, GuardBuilder.TENSOR_MATCH)
     return made

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.fx
 
-from minidynamo.graph.listing import Listing
+from minidynamo.graph.listing import Listing, places_of
 
 
 def nested() -> torch.fx.Graph:
@@ -24,14 +24,14 @@ def nested() -> torch.fx.Graph:
 
 def test_the_text_is_that_of_the_graph():
     graph = nested()
-    listing = Listing(graph)
+    listing = Listing(places_of(graph))
     assert str(listing) == str(graph)
     listing.graph().lint()
 
 
 def test_it_keeps_no_node():
-    listing = Listing(nested())
-    assert not any(isinstance(value, torch.fx.Node) for row in listing._rows for value in row)
+    listing = Listing(places_of(nested()))
+    assert not any(isinstance(value, torch.fx.Node) for row in listing.rows for value in row)
 
 
 @pytest.mark.parametrize("names", [("add_1", "add"), ("sum", "add_3")])
@@ -41,4 +41,4 @@ def test_names_are_kept_whatever_they_are(names):
     for name in names:
         x = graph.create_node("call_function", torch.add, (x, x), name=name)
     graph.output(x)
-    assert str(Listing(graph)) == str(graph)
+    assert str(Listing(places_of(graph))) == str(graph)

@@ -1,0 +1,73 @@
+"""A compilation that begins with what an earlier one of the same code left behind, in place of a trace."""
+
+from __future__ import annotations
+
+from . import config
+from .backends.calling import backend_for
+from .cache import Validity
+from .entry import FrameInput, Made, Options, Record, Stages, guards_for
+from .exc import InternalError
+from .guards.again import check_again
+from .translate.capture import Facts
+from .translate.emit import emit
+from .translate.emit_again import emit_again
+from .translate.replay import Differs, Replay
+from .translate.root import translate
+
+MAY_CHANGE = ("TENSOR_MATCH", "EQUALS_MATCH", "SAME_MATCH")  # guards that a replay makes anew
+
+
+def compile_again(inp: FrameInput, opts: Options, earlier: Record, stages: Stages) -> Made | None:
+    """The compilation of a frame that differs from that of an earlier entry in sizes and numbers only, without a trace; None where that
+    cannot be told. Under MINIDYNAMO_VERIFY=1 the trace is made as well, and compared."""
+    again = earlier.again
+    if again is None or again.guard_nn_modules is not config.guard_nn_modules:
+        return None
+    if opts.backend.needs_meta or opts.one_graph and again.facts.break_ is not None:
+        return None
+    check, listing = earlier.check, earlier.graph
+    failed = check.failed_row(inp.values)
+    if listing is None or failed is not None and check.rows[failed].kind not in MAY_CHANGE:
+        return None
+    try:
+        replay = Replay(again.template, listing, check.rows, inp.values)
+    except Differs:
+        return None
+    validity = Validity()
+    loaded = again.output.loaded or None
+    fitting = check_again(guards_for((), inp, validity), check, replay.changed, loaded)
+    if fitting is None:
+        return None
+    graph = replay.graph()
+    stages.done("translate", steps=0, ops=graph.ops, guards=len(fitting.rows))
+    compiled, _ = backend_for(graph, again.facts, opts.backend, opts.compile_id, inp.where)
+    stages.done("backend", ops=graph.ops)
+    output, code = emit_again(again.output, again.code, compiled)
+    stages.done("emit", statements=len(output.body))
+    made = Made(graph, output, code, fitting, validity, again.facts)
+    if config.verify and replay.is_told_apart():
+        compare_with_trace(inp, opts, made)
+    return made
+
+
+def compare_with_trace(inp: FrameInput, opts: Options, made: Made) -> None:
+    """Raises InternalError naming the first thing that a trace of the frame makes in another way."""
+    capture = translate(inp.values, inp.code, for_compiler=False)
+    try:
+        graph = capture.graph
+        output = emit(capture, inp.code, None if graph is None else graph.module.forward)
+        rows = guards_for(capture.guards, inp, Validity()).rows().rows
+        pairs = {
+            "graph": (made.graph and made.graph.module.code, graph and graph.module.code),
+            "guards": (set(made.check.rows), set(rows)),
+            "facts": (made.facts, Facts.of(capture)),
+            "recipe": (made.output.direct and made.output.direct[1:], output.direct and output.direct[1:]),
+            "loads": (made.output.loaded, output.loaded),
+        }
+    finally:
+        capture.release()
+    for name, (one, other) in pairs.items():
+        if one != other:
+            raise InternalError(
+                f"a replayed compilation of {inp.where} differs from a trace in its {name}: {one} and {other}"
+            )

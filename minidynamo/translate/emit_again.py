@@ -1,0 +1,41 @@
+"""The emitted code of an earlier compilation, once more for another graph."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Callable
+from typing import Any
+
+from ..cache import EntryHandle
+from ..pycode import expr as E
+from .emit import Output
+from .reloads import FailedLoad
+
+
+def emit_again(
+    before: Output, code: types.CodeType, compiled: Callable[..., Any] | None
+) -> tuple[Output, types.CodeType]:
+    """`before`, and `code`, which was assembled of it, with handles of their own; the first of them is for `compiled`."""
+    targets = (compiled, *before.owned[1:])
+    handles = tuple(
+        [EntryHandle(target, old.n_outputs, old.loaded) for target, old in zip(targets, before.handles)]
+    )
+    new: dict[int, Any] = {id(old): made for old, made in zip(before.handles, handles)}
+    new |= {id(one): FailedLoad() for one in code.co_consts if type(one) is FailedLoad}
+    direct = None if before.direct is None else (handles[0], *before.direct[1:])
+    output = dataclasses.replace(
+        before, body=with_constants(before.body, new), handles=handles, owned=targets, direct=direct
+    )
+    return output, code.replace(co_consts=tuple([new.get(id(one), one) for one in code.co_consts]))
+
+
+def with_constants(part: Any, new: dict[int, Any]) -> Any:
+    """Statements with other constants, `new` by the ids of those that they take the place of."""
+    if isinstance(part, tuple):
+        return tuple([with_constants(item, new) for item in part])
+    if type(part) is E.Const:
+        return E.Const(new[id(part.value)]) if id(part.value) in new else part
+    if isinstance(part, E.Value):
+        return type(part)(*[with_constants(getattr(part, name), new) for name in part.__match_args__])
+    return part

@@ -11,6 +11,7 @@ from .guards.again import check_again
 from .translate.capture import Facts
 from .translate.emit import emit
 from .translate.emit_again import emit_again
+from .translate.plan import SkipFrame
 from .translate.replay import Differs, Replay
 from .translate.root import translate
 
@@ -52,13 +53,19 @@ def compile_again(inp: FrameInput, opts: Options, earlier: Record, stages: Stage
 
 def compare_with_trace(inp: FrameInput, opts: Options, made: Made) -> None:
     """Raises InternalError naming the first thing that a trace of the frame makes in another way."""
-    capture = translate(inp.values, inp.code, for_compiler=False)
+    try:
+        capture = translate(inp.values, inp.code, for_compiler=False)
+    except SkipFrame as skip:
+        raise InternalError(
+            f"a compilation of {inp.where} is replayed that is not to be: {skip.reason}"
+        ) from skip
     try:
         graph = capture.graph
         output = emit(capture, inp.code, None if graph is None else graph.module.forward)
         rows = guards_for(capture.guards, inp, Validity()).rows().rows
         pairs = {
-            "graph": (made.graph and made.graph.module.code, graph and graph.module.code),
+            "graph": (str(made.graph and made.graph.listing), str(graph and graph.listing)),
+            "code": (made.graph and made.graph.module.code, graph and graph.module.code),
             "guards": (set(made.check.rows), set(rows)),
             "facts": (made.facts, Facts.of(capture)),
             "recipe": (made.output.direct and made.output.direct[1:], output.direct and output.direct[1:]),

@@ -17,10 +17,13 @@ from .translate.root import translate
 __all__ = ["FrameInput", "GuardedCode", "Options", "Record", "call_backend", "compile_frame"]
 
 
+TRIED = 3  # newest entries of a frame that one for other sizes or numbers may begin with
+
+
 def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
     """One compilation, each line a value to a value. Raises SkipFrame, Unsupported (one_graph), BackendCompilerFailed."""
     stages = Stages(inp, opts)
-    for earlier in reversed(opts.earlier):
+    for earlier in opts.earlier[: -1 - TRIED : -1]:
         made = compile_again(inp, opts, earlier, stages)
         if made is not None:
             return finish(inp, opts, made, stages)

@@ -117,14 +117,11 @@ class Tape:
             return tuple([self._mark(item, question) for item in value])
         return self.number(value, question) if type(value) is int else value
 
-    def operator(self, node: torch.fx.Node) -> None:
-        """`node` was added for an operator. Where numbers are among its arguments it gets plain ones."""
-        self.operators += 1
-        if self.numbers:
-            args, kwargs = node.args, node.kwargs
-            if has_traced(args) or kwargs and has_traced(kwargs):
-                self.traced[node] = args, kwargs
-                node.args, node.kwargs = map_aggregate(args, plain), map_aggregate(kwargs, plain)  # type: ignore[assignment]
+    def arguments(self, node: torch.fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Where numbers are among the arguments that `node` was given, it gets plain ones."""
+        if has_traced(args) or kwargs and has_traced(kwargs):
+            self.traced[node] = args, kwargs
+            node.args, node.kwargs = map_aggregate(args, plain), map_aggregate(kwargs, plain)  # type: ignore[assignment]
 
 
 def has_traced(tree: Any) -> bool:

@@ -167,7 +167,7 @@ def tensor_op(
     changed = [tensor.proxy.node for tensor in written]
     linked = bool(written) and tx.grad_mode and is_linked(kind, operands)
     proxy = tx.graph.add_op(target, *proxies, tx.position(), changed, draws, linked)
-    tx.graph.tape.operator(proxy.node)
+    tx.graph.tape.operators += 1
     tx.note_operator()
     if itself is not None and changes:
         itself.meta = result
@@ -339,7 +339,7 @@ SEQUENCES: dict[type, type[SequenceVariable]] = {
 def picked(tx: Tracing, whole: torch.fx.Node, index: int) -> torch.fx.Proxy:
     """One of the values that a node gives."""
     proxy = tx.graph.add_op(operator.getitem, (whole, index), {}, tx.position())
-    tx.graph.tape.operator(proxy.node)
+    tx.graph.tape.operators += 1
     return proxy
 
 

@@ -26,6 +26,8 @@ from ..guards.rows import GuardRow
 from ..markers import DYNAMIC_MARK
 from ..rules.tensor_ops import kind_of, overlaps_itself
 from ..sources import FrameValues
+from . import state
+from .trace import guarded
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 NUMBER_BITS = 64
@@ -54,6 +56,8 @@ class Replay:
         self.numbers: dict[int, Any] = {}
         self.examples: list[torch.Tensor] = []
         self.metas: dict[int, Any] = {}
+        if state.refuses() is not None:
+            raise Differs
         fresh = FreshRows(frame, rows)
         try:
             self.given = [self._input(fresh, *known) for known in template.inputs]
@@ -301,9 +305,9 @@ def rest_of(value: Any) -> Any:
 
 
 def partition(metas: Iterable[TensorMeta]) -> list[int]:
-    """Which of them are equal, as numbers of groups."""
-    groups: dict[TensorMeta, int] = {}
-    return [groups.setdefault(one, len(groups)) for one in metas]
+    """Which of them guards cannot tell apart, as numbers of groups."""
+    groups: dict[Any, int] = {}
+    return [groups.setdefault(guarded(one), len(groups)) for one in metas]
 
 
 def same(one: Any, other: Any) -> bool:

@@ -349,7 +349,7 @@ class Trace:
         alike: dict[Any, tuple[list[Source], list[Source]]] = {}
         for tensor in self._by_object.values() if self.mutated else ():
             if isinstance(tensor, TensorVariable) and tensor.source is not None:
-                own, others = alike.setdefault(_guarded(tensor.meta), ([], []))
+                own, others = alike.setdefault(guarded(tensor.meta), ([], []))
                 (own if tensor.source in self.mutated else others).append(tensor.source)
         for own, others in alike.values():
             self.guard_apart(own, others)
@@ -366,7 +366,7 @@ class Trace:
         return {name: LazyVariable(value, LocalSource(name)) for name, value in self.frame.locals.items()}
 
 
-def _guarded(meta: TensorMeta | SymbolicMeta | WrapperMeta) -> tuple[Any, ...]:
+def guarded(meta: TensorMeta | SymbolicMeta | WrapperMeta) -> tuple[Any, ...]:
     """What TENSOR_MATCH guards of it."""
     if isinstance(meta, WrapperMeta):
         return meta.guarded()

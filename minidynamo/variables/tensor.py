@@ -92,8 +92,9 @@ class TensorVariable(VariableTracker):
         if isinstance(self.meta, SymbolicMeta):
             size: int = tx.tensor_op("__len__", [self], {}).as_python_constant()
             return size
-        tx.graph.tape.ask(("method", "__len__"), (self.proxy.node,), {}, self.meta.shape[0])
-        return self.meta.shape[0]
+        tape, size = tx.graph.tape, self.meta.shape[0]
+        tape.pin(tape.ask(("method", "__len__"), (self.proxy.node,), {}, size))
+        return size
 
     def slot_getitem(self, tx: Tracing, key: VariableTracker) -> VariableTracker:
         return tx.tensor_op(operator.getitem, [self, key], {})

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from . import config
 from .backends.calling import backend_for
 from .cache import Validity
 from .entry import FrameInput, Made, Options, Record, Stages, guards_for
 from .exc import InternalError
 from .guards.again import check_again
+from .guards.rows import GuardRow
 from .translate.capture import Facts
 from .translate.emit import emit
 from .translate.emit_again import emit_again
@@ -16,6 +19,9 @@ from .translate.replay import Differs, Replay
 from .translate.root import translate
 
 MAY_CHANGE = ("TENSOR_MATCH", "EQUALS_MATCH", "SAME_MATCH")  # guards that a replay makes anew
+VALUES = frozenset(
+    (*MAY_CHANGE, "CONSTANT_MATCH", "DISTINCT", "DUPLICATE_INPUT", "FUNCTION_MATCH", "GLOBAL_STATE", "LENGTH", "NO_ALIAS", "STATE_READ")
+)  # fmt: skip
 
 
 def compile_again(inp: FrameInput, opts: Options, earlier: Record, stages: Stages) -> Made | None:
@@ -51,6 +57,11 @@ def compile_again(inp: FrameInput, opts: Options, earlier: Record, stages: Stage
     return made
 
 
+def of_values(rows: Iterable[GuardRow]) -> set[GuardRow]:
+    """Those that say what a value is. (Where an attribute was found may be another place, if it is guarded there by its value.)"""
+    return {row for row in rows if row.kind in VALUES}
+
+
 def compare_with_trace(inp: FrameInput, opts: Options, made: Made) -> None:
     """Raises InternalError naming the first thing that a trace of the frame makes in another way."""
     try:
@@ -66,7 +77,7 @@ def compare_with_trace(inp: FrameInput, opts: Options, made: Made) -> None:
         pairs = {
             "graph": (str(made.graph and made.graph.listing), str(graph and graph.listing)),
             "code": (made.graph and made.graph.module.code, graph and graph.module.code),
-            "guards": (set(made.check.rows), set(rows)),
+            "guards": (of_values(made.check.rows), of_values(rows)),
             "facts": (made.facts, Facts.of(capture)),
             "recipe": (made.output.direct and made.output.direct[1:], output.direct and output.direct[1:]),
             "loads": (made.output.loaded, output.loaded),

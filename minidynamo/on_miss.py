@@ -6,6 +6,7 @@ import types
 from typing import Any
 
 from . import config, logs
+from .backends import calling
 from .cache import OptimizeContext
 from .compile_frame import FrameInput
 from .convert_frame import convert
@@ -44,7 +45,8 @@ def without_own_frames(error: BaseException) -> BaseException:
     error.__suppress_context__ = True
     cause = error.__cause__
     while cause is not None and cause.__traceback__ is not None:
-        if cause.__traceback__.tb_frame.f_globals.get("__package__") != __package__:
+        names = cause.__traceback__.tb_frame.f_globals
+        if names.get("__package__") != __package__ and names is not vars(calling):
             break
         cause.__traceback__ = cause.__traceback__.tb_next
     return error

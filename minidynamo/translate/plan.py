@@ -34,10 +34,12 @@ class Decision:
 
 @dataclass(slots=True)
 class Plan:
-    """Decisions by instruction index of the root frame. A decision is never taken back; each restart adds one."""
+    """Decisions by instruction index of the root frame. A decision is never taken back; each restart adds one. `metadata_decides`: an
+    operator failed, or was not captured, perhaps for the sizes of its operands."""
 
     limit: int
     breaks: dict[int, Decision] = field(default_factory=dict)
+    metadata_decides: bool = False
 
     def decide(self, index: int, decision: Decision) -> None:
         """Add a decision and restart. Raises SkipFrame when there are too many, or when this one was taken before: then

@@ -474,6 +474,7 @@ def attempt(trace: Trace) -> Capture:
     unguarded = trace.guard_read(flat_names(tx.code))
     for kind, index in trace.devices_left():
         trace.graph.begin_on(kind, index)
+    trace.graph.tape.lost |= plan.metadata_decides
     graph = trace.graph.finish(reached.nodes(), trace.final_states()) if trace.graph.ops else None
     return Capture(
         graph,

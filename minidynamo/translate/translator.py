@@ -29,6 +29,7 @@ from ..variables.exceptions import ExceptionVariable, ObservedException, follows
 from ..variables.functions import BuiltinVariable, Cell, UserFunctionVariable
 from ..variables.lazy import LazyVariable
 from ..variables.methods import UserMethodVariable
+from ..variables.read_numbers import ReadNumber
 from ..variables.tensor import TensorVariable
 from .capture import Effect
 from .cells import OutsideCell
@@ -172,7 +173,10 @@ class InstructionTranslatorBase:
             self.passed.add(region.target)
 
     def wrap(self, value: Any, source: Source) -> VariableTracker:
-        return self.trace.wrap(self, value, source)
+        made = self.trace.wrap(self, value, source)
+        if type(made) is ReadNumber:  # who wraps a value at once has looked at it
+            made.tape.pin(made.traced)
+        return made
 
     def lazily(self, value: Any, source: Source) -> VariableTracker:
         made = LazyVariable(value, source)
@@ -232,7 +236,11 @@ class InstructionTranslatorBase:
     def tensor_op(
         self, target: Any, args: list[VariableTracker], kwargs: dict[str, VariableTracker]
     ) -> VariableTracker:
-        return tensor_ops.tensor_op(self, target, args, kwargs)
+        try:
+            return tensor_ops.tensor_op(self, target, args, kwargs)
+        except (Unsupported, ObservedException):
+            self.trace.plan.metadata_decides = True  # with other sizes it might not fail
+            raise
 
     def note_operator(self) -> None:
         """An operator was added to the graph by the current instruction."""

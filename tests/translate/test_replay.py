@@ -150,6 +150,18 @@ TRACED = {
         "f(T(4))",
         "f(T(5))",
     ),
+    "a size that fits again": (
+        "def f(x):\n try: return x.view(2, -1) + 1\n except RuntimeError: return x - 1",
+        "f(T(5))",
+        "f(T(4))",
+    ),
+    "an operator that fails no longer": ("def f(x):\n y = x * 2\n return y.view(2, -1)", "f(T(5))", "f(T(4))"),
+    "an element": ("def f(x): return (x * 2).item()", "f(T(3))", "f(T(1))"),
+    "the room of a deque": (
+        "from collections import deque\ndef f(x, d):\n d.append(5)\n return x * d[0] + len(d)",
+        "f(T(2), deque([1, 2], 3))",
+        "f(T(2), deque([1, 2], 2))",
+    ),
     "elements in one place": (
         "def f(x):\n y = x.expand(2, 3)\n y.add_(1) if x.shape[0] == 2 else None\n return x * 2",
         "f(T(2, 3))",
@@ -167,7 +179,11 @@ TRACED = {
         "g(T(2), 1)",
         "g(T(3), 2)",
     ),
-    "a dtype that is decided by a number": ("def f(x, n): return x.to(torch.float64 if n > 1 else torch.float32)", "f(T(2), 1)", "f(T(2), 2)"),
+    "a dtype that is decided by a number": (
+        "def f(x, n): return x.to(torch.float64 if n > 1 else torch.float32)",
+        "f(T(2), 1)",
+        "f(T(2), 2)",
+    ),
     "another rank": ("def f(x): return x + 1", "f(T(2))", "f(T(2, 2))"),
     "grad mode": ("def f(x): return x * 2\ndef g(x):\n with torch.no_grad(): return f(x)", "f(T(2))", "g(T(3))"),
     "what is inside of a block": ("def f(x):\n with torch.no_grad(): return x * 2", "f(T(2))", "f(T(3))"),

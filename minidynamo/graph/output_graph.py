@@ -170,7 +170,7 @@ class OutputGraph(torch.fx.Tracer):
         autograd they are its results from here on."""
         kind = "call_method" if isinstance(target, str) else "call_function"
         node = append(self.graph, kind, target, args, kwargs)
-        if self.tape.numbers:
+        if self.tape.handed:
             self.tape.arguments(node, args, kwargs)
         self.lines[node] = where
         self.ops += 1

@@ -68,7 +68,17 @@ Origin = Source | int | Computed
 class Tape:
     """Is written while a frame is executed symbolically; one per graph."""
 
-    __slots__ = ("_asked", "checks", "lost", "numbers", "operators", "pinned", "questions", "traced")
+    __slots__ = (
+        "_asked",
+        "checks",
+        "handed",
+        "lost",
+        "numbers",
+        "operators",
+        "pinned",
+        "questions",
+        "traced",
+    )
 
     def __init__(self) -> None:
         self.numbers: list[Origin] = []
@@ -78,6 +88,7 @@ class Tape:
         self.pinned: dict[int, Any] = {}  # numbers that the trace looked at
         self.operators = 0  # nodes whose metadata `infer` gives
         self.traced: dict[torch.fx.Node, Any] = {}  # their arguments, where numbers are among them
+        self.handed = False  # a number was handed to an operator that no node has been made for
         self.lost = False  # something happened that a replay would not do
 
     def number(self, value: Any, origin: Origin) -> Any:
@@ -119,6 +130,7 @@ class Tape:
 
     def arguments(self, node: torch.fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Where numbers are among the arguments that `node` was given, it gets plain ones."""
+        self.handed = False
         if has_traced(args) or kwargs and has_traced(kwargs):
             self.traced[node] = args, kwargs
             node.args, node.kwargs = map_aggregate(args, plain), map_aggregate(kwargs, plain)  # type: ignore[assignment]

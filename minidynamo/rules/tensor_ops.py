@@ -309,7 +309,7 @@ def answer(
 def from_answer(tx: Tracing, name: str, value: Any, traced: Any, guards: Provenance) -> VariableTracker:
     """`value`, whose ints the tape knows as `traced` has them."""
     if type(value) is int:
-        return ReadNumber(traced, tx.graph.tape, guards=guards)
+        return ReadNumber(value, tx.graph.tape, traced, guards=guards)
     made = SEQUENCES.get(type(value))
     if made is None:
         return from_constant(tx, name, value, guards)

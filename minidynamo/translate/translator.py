@@ -175,7 +175,7 @@ class InstructionTranslatorBase:
     def wrap(self, value: Any, source: Source) -> VariableTracker:
         made = self.trace.wrap(self, value, source)
         if type(made) is ReadNumber:  # who wraps a value at once has looked at it
-            made.tape.pin(made.traced)
+            made.look()
         return made
 
     def lazily(self, value: Any, source: Source) -> VariableTracker:

@@ -31,7 +31,7 @@ def binary_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableTr
     if type(left) is ConstantVariable and type(right) is ConstantVariable:
         return left.of_constants(tx, symbol, left, right)
     if type(left) is ReadNumber or type(right) is ReadNumber:
-        number = arithmetic(symbol, left, right)
+        number = arithmetic(tx, symbol, left, right)
         if number is not None:
             return number
     result = left.slot_inplace(tx, symbol, right) if symbol.endswith("=") else None
@@ -55,7 +55,7 @@ def compare_op(tx: Tracing, symbol: str, left: VariableTracker, right: VariableT
     """CPython: do_richcompare; == and != fall back on identity."""
     left, right = left.realize(tx), right.realize(tx)
     if type(left) is ReadNumber or type(right) is ReadNumber:
-        known = comparison(symbol, left, right)
+        known = comparison(tx, symbol, left, right)
         if known is not None:
             return known
     first, second = (right, left) if _right_first(left, right) else (left, right)

@@ -29,6 +29,7 @@ from ..variables.new_objects import NewObjectVariable
 from ..variables.nn_module import NNModuleVariable
 from ..variables.opaque import NullVariable
 from ..variables.own_access import OwnAccessVariable
+from ..variables.read_numbers import ReadNumber
 from ..variables.sequences import TupleVariable
 from ..variables.super import SuperVariable
 from ..variables.user_objects import UserObjectVariable
@@ -37,6 +38,7 @@ from ..variables.user_objects import UserObjectVariable
 OBJECTS = frozenset({UserObjectVariable, OwnAccessVariable, DictObjectVariable, NNModuleVariable})
 #: What lies outside of the trace when it has a source, and may be looked at.
 OUTSIDE = OBJECTS | {BuiltinVariable, ClassVariable, DictVariable, PythonModuleVariable, UserFunctionVariable}
+CONSTANTS = frozenset({ConstantVariable, NullVariable, ReadNumber})
 #: Instructions that read what they take from the stack, the locals or the globals, and no more.
 READING = frozenset(
     """COPY COPY_FREE_VARS IS_OP JUMP LOAD_ATTR LOAD_CONST LOAD_DEREF LOAD_FAST LOAD_GLOBAL POP_JUMP_IF_FALSE
@@ -177,8 +179,10 @@ class KnownCalls:
         read: set[int] = set()
         result = inner.result
         real = result.real if type(result) is LazyVariable and result.real is not None else result
-        fresh = type(real) not in (LazyVariable, ConstantVariable) and not (
-            type(real) in OUTSIDE and real.source is not None
+        fresh = (
+            type(real) is not LazyVariable
+            and type(real) not in CONSTANTS
+            and not (type(real) in OUTSIDE and real.source is not None)
         )
         if fresh or not look_outside(held, read):
             return
@@ -223,7 +227,7 @@ def look_outside(values: list[VariableTracker], read: set[int]) -> bool:
             read.add(id(value))
         elif kind in PARTS:
             left += PARTS[kind](value)
-        elif kind is not ConstantVariable and kind is not NullVariable:
+        elif kind not in CONSTANTS:
             return False
     return True
 

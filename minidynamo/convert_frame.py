@@ -99,13 +99,13 @@ def _convert_frame_assert(
         return PLAIN_BELOW
     if others:
         recompiles(frame, about, others, ctx)
-        changing = changes_in_rounds(frame.code, about)
+        changing = changes_in_rounds(about)
         if changing is not None:
             return _skip(frame, SkipFrame(why(SKIP_LOOP, guard=changing.part)), one_graph)
     elif entries:
         other_options(frame, about, entries, ctx)
     if limit:
-        limit_reached(frame, about, ctx, limit)
+        limit_reached(frame, about, others, ctx, limit)
         return PLAIN_BELOW
     compile_id = f"{about.frame_id}/{about.compiles}"
     try:

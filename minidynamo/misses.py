@@ -25,7 +25,7 @@ from .reasons import LIMIT_HIT, RERUN, why
 from .translate.loops import goes_round
 from .translate.reloads import load_failed
 
-KEPT_FAILURES = 16  # the newest misses of a function, for the limit's warning
+TOLD_ENTRIES = 16  # the newest entries of a function, for the limit's warning
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Seen:
     fruitless: int = 0
     warned: tuple[int, ...] = ()
     called: tuple[int, ...] = ()  # objects that have called it once under "eager_then_compile"
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[Failure, ...] = ()  # of the body of a loop, the newest
     causes: tuple[events.GuardFailure, ...] = ()  # the newest, with somebody listening
 
 
@@ -77,12 +77,16 @@ def unguarded_modules(where: Where) -> None:
 
 
 def recompiles(frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: OptimizeContext) -> None:
-    """No entry fitted. Work out why, for the limit's warning and for whoever listens."""
+    """No entry fitted. Work out why, for whoever wants to know."""
+    told = getattr(ctx, "guard_fail_fn", None)
+    forbids = "unset config.error_on_recompile" if config.error_on_recompile else FORBIDDING.get(frame.stance)
+    in_rounds = goes_round(frame.code)
+    if told is None and forbids is None and not in_rounds and not events.listening():
+        return
     found = [(e.guarded.compile_id, explain_failure(e.guarded.check, frame.values)) for e in entries]
     failures = [(name, failure) for name, failure in found if failure is not None]
-    if failures:
-        about.failures = (*about.failures, failures[-1][1])[-KEPT_FAILURES:]
-    told = getattr(ctx, "guard_fail_fn", None)
+    if failures and in_rounds:
+        about.failures = (*about.failures, failures[-1][1])[-ROUNDS:]
     if told is not None or events.listening():
         rows = tuple((name, f.part, f.expected, f.actual) for name, f in failures)
         closest, about.causes = closest_entry(frame, entries) if events.listening() else ("", ())
@@ -103,7 +107,6 @@ def recompiles(frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: O
                     frame.where,
                     f"guard_fail_fn raised {type(error).__name__}: {error}; the compilation goes on",
                 )
-    forbids = "unset config.error_on_recompile" if config.error_on_recompile else FORBIDDING.get(frame.stance)
     if forbids is not None:
         reasons = "; ".join(f.message() for _, f in failures) or "its entries are for other options"
         raise RecompileError(
@@ -198,12 +201,10 @@ def _options(key: Any) -> str:
 ROUNDS = 2  # recompiles of the body of a loop for one and the same thing before it is left to plain Python
 
 
-def changes_in_rounds(code: types.CodeType, about: Seen) -> Failure | None:
+def changes_in_rounds(about: Seen) -> Failure | None:
     """A frame goes on inside a loop, and what it is compiled for changes in each round: the last failure."""
-    last = about.failures[-ROUNDS:]
-    if len(last) < ROUNDS or len({failure.where for failure in last}) > 1 or not goes_round(code):
-        return None
-    return last[-1]
+    last = about.failures
+    return last[-1] if len(last) == ROUNDS and len({failure.where for failure in last}) == 1 else None
 
 
 def limit_of(entries: list[CacheEntry], ctx: OptimizeContext) -> str | None:
@@ -213,14 +214,18 @@ def limit_of(entries: list[CacheEntry], ctx: OptimizeContext) -> str | None:
     return "accumulated_recompile_limit" if len(entries) >= config.accumulated_recompile_limit else None
 
 
-def limit_reached(frame: FrameInput, about: Seen, ctx: OptimizeContext, option: str) -> None:
+def limit_reached(
+    frame: FrameInput, about: Seen, entries: list[CacheEntry], ctx: OptimizeContext, option: str
+) -> None:
     """Decision 26: entries are still tried; a miss runs plain Python and its callees are not compiled. Told once."""
     limit = getattr(config, option)
     if id(ctx) in about.warned:
         return
     about.warned += (id(ctx),)
-    last = about.failures[-1] if about.failures else None
-    same = [f for f in about.failures if last is not None and f.where == last.where]
+    found = [explain_failure(entry.guarded.check, frame.values) for entry in entries[-TOLD_ENTRIES:]]
+    failures = [failure for failure in found if failure is not None]
+    last = failures[-1] if failures else None
+    same = [failure for failure in failures if last is not None and failure.where == last.where]
     values = tuple(dict.fromkeys([*(f.expected for f in same), *(f.actual for f in same)]))
     guard = last.part if last is not None else "(none: entries for other options)"
     if events.listening():

@@ -7,7 +7,6 @@ A number that is handed to an operator as it is (`x.view(b, t, -1)`) is not look
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -198,6 +197,8 @@ class Template:
 
     def of(self, metas: Iterable[TensorMeta]) -> Template:
         """The same with other metadata of the inputs."""
-        made = copy.copy(self)
+        made = Template.__new__(Template)
+        for name in self.__slots__:
+            setattr(made, name, getattr(self, name))
         made.inputs = tuple([(source, meta) for (source, _), meta in zip(self.inputs, metas)])
         return made

@@ -253,6 +253,8 @@ def walk(
         args, kwargs = rebuilt(template.traced.get(place, (args, kwargs or {})), filled)
         whole = metas[args[0].place] if target is operator.getitem and isinstance(args[0], Use) else None
         if isinstance(whole, (tuple, list)):
+            if args[1] >= len(whole):
+                raise Differs
             metas[place] = whole[args[1]]
         else:
             metas[place] = infer(metas, ("method", target) if kind == "call_method" else target, args, kwargs)

@@ -156,6 +156,7 @@ TRACED = {
         "f(T(4))",
     ),
     "an operator that fails no longer": ("def f(x):\n y = x * 2\n return y.view(2, -1)", "f(T(5))", "f(T(4))"),
+    "fewer results": ("def f(x, n): return x.chunk(n)[-1] * n", "f(T(4), 4)", "f(T(4), 3)", "f(T(5), 4)"),
     "an element": ("def f(x): return (x * 2).item()", "f(T(3))", "f(T(1))"),
     "the room of a deque": (
         "from collections import deque\ndef f(x, d):\n d.append(5)\n return x * d[0] + len(d)",

@@ -65,7 +65,7 @@ def of_values(rows: Iterable[GuardRow]) -> set[GuardRow]:
 def compare_with_trace(inp: FrameInput, opts: Options, made: Made) -> None:
     """Raises InternalError naming the first thing that a trace of the frame makes in another way."""
     try:
-        capture = translate(inp.values, inp.code, for_compiler=False)
+        capture = translate(inp.values, inp.code, dict(made.facts.decisions), for_compiler=False)
     except SkipFrame as skip:
         raise InternalError(
             f"a compilation of {inp.where} is replayed that is not to be: {skip.reason}"

@@ -46,6 +46,10 @@ class Why:
         """Whether plain Python raises an error of the program's own here, out of the frame."""
         return self.escapes or self.inner is not None and self.inner.is_own_error()
 
+    def may_pass(self) -> bool:
+        """Whether it is an error of the program's own, which other values may not raise."""
+        return self.reason is OPERATOR_FAILS or self.inner is not None and self.inner.may_pass()
+
     def __str__(self) -> str:
         return f"{self.text} [{self.code}]"
 

@@ -14,6 +14,7 @@ from ..reasons import Why
 from ..sources import Source
 from ..variables.base import VariableTracker
 from ..variables.functions import CellVariable
+from .plan import Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +105,18 @@ class Capture:
         [], None
     ]  # to be called when the capture is not needed any more: trackers may form cycles
     undoes: bool = False  # what the graph changes is put back when it raises: the frame is run again
+    decisions: tuple[tuple[int, Decision], ...] = ()  # of the plan that it was made by
     opened: tuple[VariableTracker, ...] = ()  # managers that are to be entered again, in this order
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What later stages and reports know of a capture besides its graph. `break_`: reason, where it lies, and instruction, if the graph
-    ends with one. `comparable`: a second run of the frame shows nothing and changes nothing but what the graph does."""
+    ends with one. `decisions`: what the trace began with. `comparable`: a second run of the frame shows nothing and changes nothing but
+    what the graph does."""
 
     break_: tuple[Why, Where, str] | None
+    decisions: tuple[tuple[int, Decision], ...]
     comparable: bool
     covered: bool
     undoes: bool
@@ -123,6 +127,7 @@ class Facts:
         end = capture.exit
         return cls(
             (end.reason, end.cause, end.opname) if isinstance(end, Break) else None,
+            capture.decisions,
             capture.comparable,
             capture.covered,
             capture.undoes,

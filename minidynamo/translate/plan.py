@@ -35,7 +35,7 @@ class Decision:
 @dataclass(slots=True)
 class Plan:
     """Decisions by instruction index of the root frame. A decision is never taken back; each restart adds one. `metadata_decides`: an
-    operator failed, or was not captured, perhaps for the sizes of its operands."""
+    operation failed, or was not captured, perhaps for the sizes or numbers that it was given."""
 
     limit: int
     breaks: dict[int, Decision] = field(default_factory=dict)
@@ -47,4 +47,6 @@ class Plan:
         if len(self.breaks) >= self.limit or index in self.breaks:
             raise SkipFrame(why(SKIP_RESTARTS, limit=self.limit), decision.cause)
         self.breaks[index] = decision
+        if decision.reason.may_pass():
+            self.metadata_decides = True
         raise RestartAnalysis(str(decision.reason))

@@ -491,6 +491,7 @@ def attempt(trace: Trace) -> Capture:
         trace.first_covered is not None,
         trace.release,
         undoes,
+        tuple(plan.breaks.items()),
         tuple(trace.opened),
     )
 

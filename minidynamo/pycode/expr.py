@@ -306,7 +306,10 @@ def _call_kw(e: CallKw) -> str:
 
 
 def _apply(s: Apply) -> str:
-    return f"{', '.join(name or '_' for name in s.names)} = {_op(s)}"
+    names = ", ".join(name or "_" for name in s.names)
+    if s.opname == "UNPACK_SEQUENCE":
+        return f"{names}{',' * (len(s.names) == 1)} = {source(s.operands[0])}"
+    return f"{names} = {_op(s)}"
 
 
 def _op(e: Op | Effect | Apply) -> str:

@@ -51,6 +51,7 @@ class Output:
 
 TAKEN = "___taken"  # the local of emitted code that says which way a break's branch goes
 ATOMIC = (E.Local, E.Const, E.Null)
+MOST_UNPACKED = 8  # so many outputs of a graph are taken out of its result at once where the graph breaks
 
 
 class Emitter:
@@ -75,6 +76,7 @@ class Emitter:
         self._names = 0
         self.loaded_inputs: tuple[Source, ...] = ()
         self._graph: E.Local | None = None
+        self._unpacked: tuple[str, ...] = ()  # the locals of a graph's outputs, where each has one
 
     # --- Emitting ------------------------------------------------------------------------------------------------------
     def value(self, tracker: VariableTracker) -> E.Expr:
@@ -141,7 +143,11 @@ class Emitter:
         index = self.capture.graph.outputs[node]
         known = self._outputs.get(index)
         if known is None:
-            known = self._outputs[index] = E.Item(self._graph, E.Const(index))
+            if self._unpacked:
+                known = E.Local(self._unpacked[index])
+            else:
+                known = E.Item(self._graph, E.Const(index))
+            self._outputs[index] = known
         return known
 
     def cell(self, cell: Cell) -> E.Expr:
@@ -260,7 +266,13 @@ class Emitter:
         self.find_forks(given.source for given in passed)
         inputs = tuple(map(self.graph_input, passed))
         handle = self.handle(self.compiled, len(graph.outputs), loaded)
-        return (E.Assign(self._graph.name, E.Call(handle, inputs)),)
+        call = E.Call(handle, inputs)
+        count = len(graph.outputs)
+        if isinstance(self.capture.exit, Break) and 0 < count <= MOST_UNPACKED:
+            name = self._graph.name
+            self._unpacked = (name,) if count == 1 else tuple(f"{name}{number}" for number in range(count))
+            return (E.Apply(self._unpacked, "UNPACK_SEQUENCE", count, (call,)),)
+        return (E.Assign(self._graph.name, call),)
 
     def graph_input(self, given: GraphInput) -> E.Expr:
         value = self.load(given.source)

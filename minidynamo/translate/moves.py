@@ -47,8 +47,11 @@ def _statement(s: E.Stmt, live: set[str]) -> E.Stmt:
     if isinstance(s, E.Rescue):  # it may stop anywhere: nothing is given up inside
         used = _names(s.body)
         needed = live | used
-        kept = tuple(E.Do(a.value) if isinstance(a, E.Assign) and a.name not in needed else a for a in s.body)
+        kept = tuple(_kept(a, needed) for a in s.body)
         assigned = {a.name for a in s.body if isinstance(a, E.Assign)}
+        assigned.update(
+            name for a in s.body if isinstance(a, E.Apply) for name in a.names if name is not None
+        )
         live -= assigned
         live |= used - assigned
         return E.Rescue(kept, s.value)
@@ -61,6 +64,16 @@ def _statement(s: E.Stmt, live: set[str]) -> E.Stmt:
         live.difference_update(name for name in s.names if name is not None)
         return E.Apply(s.names, s.opname, s.arg, _parts(s.operands, live))
     return _fields(s, live)
+
+
+def _kept(s: E.Stmt, needed: set[str]) -> E.Stmt:
+    """`s` without what it assigns to locals that nobody needs."""
+    if isinstance(s, E.Assign) and s.name not in needed:
+        return E.Do(s.value)
+    if isinstance(s, E.Apply):
+        names = tuple([name if name in needed else None for name in s.names])
+        return E.Apply(names, s.opname, s.arg, s.operands)
+    return s
 
 
 def _catch(s: E.Catch, live: set[str]) -> E.Catch:

@@ -86,7 +86,10 @@ def test_all_stages_of_the_founding_example(trace):
             "guards",
             ["___guarded_code.valid", "and ___check_tensors(a, ", "# argument b: Tensor float32 (4,) on cpu"],
         ),
-        ("code", ["___graph = ", "<ResumeFunction toy_example>", "STORE_FAST ___graph", "COMPARE_OP"]),
+        (
+            "code",
+            ["___graph0, ___graph1 = ", "<ResumeFunction toy_example>", "STORE_FAST ___graph", "COMPARE_OP"],
+        ),
         (
             "resume",
             ["from line 11, called with (a, b, x)", "from line 10, called with (a, b, x)", "prologue"],

@@ -50,7 +50,7 @@ def test_each_screen_names_a_true_place(shown, number):
         (1, ["POP_JUMP_IF_FALSE", "RETURN_VALUE"]),
         (2, ["stopped at: branch on a tensor's value [MD201]", "abs_1 float32(10,)"]),
         (3, ["5 operators", "minidynamo.backends.eager.eager"]),
-        (4, ["___graph = ", "<ResumeFunction toy_example>"]),
+        (4, ["___graph0, ___graph1 = ", "<ResumeFunction toy_example>"]),
         (5, ["original: ", "STORE_FAST ___graph"]),
         (6, ["on these arguments: True", "the same with a float64 `a`: False"]),
         (7, ["0/0 toy_example", "branch on a tensor's value"]),

@@ -49,3 +49,12 @@ def test_nothing_is_given_up_where_plain_python_may_take_over():
 def test_what_a_later_rescue_uses_is_kept_by_the_first():
     first, second = E.Rescue((E.Assign("___a", x),), E.Const(0)), E.Rescue((E.Assign("___b", a),), E.Const(0))
     assert move((first, second, E.Return(b))) == (first, second, E.Return(B))
+
+
+def test_outputs_that_nobody_uses_are_not_kept():
+    unpack = E.Apply(("___a", "___b"), "UNPACK_SEQUENCE", 2, (E.Call(x),))
+    kept = E.Apply((None, "___b"), "UNPACK_SEQUENCE", 2, (E.Call(x),))
+    assert move((E.Rescue((unpack,), E.Const(0)), E.Return(b))) == (
+        E.Rescue((kept,), E.Const(0)),
+        E.Return(B),
+    )

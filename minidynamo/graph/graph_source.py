@@ -9,12 +9,21 @@ from __future__ import annotations
 import linecache
 import types
 import weakref
+from collections.abc import Callable
 from typing import Any
 
+import torch.fx.graph
 import torch.fx.graph_module
 
 _registered: dict[str, _Code] = {}  # by file name: equal codes are one key, and their references, too
 _texts: dict[str, str] = getattr(getattr(torch.fx.graph_module, "_loader", None), "eval_cache", {})
+
+
+class CodeGen(torch.fx.graph.CodeGen):
+    """torch.fx's, which is asked for the signatures of its own methods no more: they take all that they may be given."""
+
+    def _call_method_with_signature_check(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return method(*args, **kwargs)
 
 
 class _Code(weakref.ref[types.CodeType]):

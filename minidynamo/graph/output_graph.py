@@ -16,7 +16,7 @@ import torch.fx
 
 from ..guards.state_reads import put_device
 from ..sources import Source
-from .graph_source import unregister_with
+from .graph_source import CodeGen, unregister_with
 from .listing import Listing, places_of
 from .memory import any_may_be_input
 from .meta_value import TensorMeta
@@ -114,10 +114,11 @@ def wanted_name(target: str, kind: str) -> str:
 class OutputGraph(torch.fx.Tracer):
     """Nodes are appended while the frame is executed symbolically. Nothing is ever removed but unused inputs."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, for_compiler: bool = True) -> None:
         super().__init__(autowrap_modules=())  # no function runs on proxies: none is to be wrapped
-        self.root = torch.nn.Module()
         self.graph = torch.fx.Graph(tracer_cls=type(self))
+        if not for_compiler:  # (compilers look at what writes the code)
+            self.graph.set_codegen(CodeGen())
         self.class_name = re.sub(r"\W", "_", name) or "captured"
         self.inputs: dict[torch.fx.Node, GraphInput] = {}
         self.ops = 0
@@ -258,7 +259,7 @@ class OutputGraph(torch.fx.Tracer):
             and self.tape.operators == len(self.lines)
             and all(given.meta is not None for given in known.values())
         )
-        module = torch.fx.GraphModule(self.root, self.graph, self.class_name)
+        module = torch.fx.GraphModule({}, self.graph, self.class_name)
         unregister_with(type(module).forward.__code__)
         return CapturedGraph(
             module,

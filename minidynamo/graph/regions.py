@@ -60,7 +60,7 @@ def extract(
     for node in region.nodes:
         copies[node] = inner.node_copy(node, lambda each: copies[each])
     inner.output(tuple(copies[node] for node in used))
-    module = torch.fx.GraphModule(torch.nn.Module(), inner, "checkpointed")
+    module = torch.fx.GraphModule({}, inner, "checkpointed")
     unregister_with(type(module).forward.__code__)
     with graph.inserting_before(region.nodes[0]):
         call = graph.call_function(Checkpoint(module, region.options), tuple(given))

@@ -16,7 +16,7 @@ import torch
 import torch.fx
 
 from ..graph import meta
-from ..graph.graph_source import unregister_with
+from ..graph.graph_source import CodeGen, unregister_with
 from ..graph.listing import Listing, Use, places_of
 from ..graph.meta import TensorMeta
 from ..graph.output_graph import CapturedGraph, GraphInput, append
@@ -191,6 +191,7 @@ class Replay:
     def graph(self) -> CapturedGraph:
         """The graph of this frame."""
         template, made = self.template, torch.fx.Graph()
+        made.set_codegen(CodeGen())
         nodes: list[torch.fx.Node] = []
 
         def leaf(value: Any) -> Any:
@@ -210,7 +211,7 @@ class Replay:
             else:
                 outputs = {node: index for index, node in enumerate(args[0])}
                 made.output(args[0])
-        module = torch.fx.GraphModule(torch.nn.Module(), made, template.name)
+        module = torch.fx.GraphModule({}, made, template.name)
         unregister_with(type(module).forward.__code__)
         return CapturedGraph(
             module,

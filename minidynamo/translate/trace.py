@@ -61,7 +61,7 @@ class Trace:
         self.plan = plan
         self.inline = inline
         self.for_compiler = for_compiler  # else the graph is run as it is
-        self.graph = OutputGraph(code.co_name)
+        self.graph = OutputGraph(code.co_name, for_compiler)
         self.guards: dict[Guard, None] = {}
         self.guards_state = False  # torch's state is among what they guard
         self.has_accelerator = torch.accelerator.current_accelerator() is not None

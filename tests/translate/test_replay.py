@@ -332,11 +332,14 @@ def test_nopython_raises_for_an_entry_with_a_break(size):
 
 # --- random programs ---------------------------------------------------------------------------------------------------
 
-NUMBERS = st.recursive(
-    st.sampled_from(["n", "m", "x.shape[0]", "x.size(1)", "2", "3", "len(x)", "x.numel()"]),
-    lambda inner: st.builds("({} {} {})".format, inner, st.sampled_from("+ - * // %".split()), inner),
-    max_leaves=4,
-)
+ATOMS = st.sampled_from(["n", "m", "x.shape[0]", "x.size(1)", "2", "3", "len(x)", "x.numel()"])
+
+
+def computed(inner):
+    return st.builds("({} {} {})".format, inner, st.sampled_from("+ - * // %".split()), inner)
+
+
+NUMBERS = ATOMS | computed(ATOMS) | computed(ATOMS | computed(ATOMS))
 CONDITIONS = (
     st.builds("{} {} {}".format, NUMBERS, st.sampled_from("< <= == != > >=".split()), NUMBERS) | NUMBERS
 )

@@ -592,14 +592,32 @@ static inline const uint64_t *md_type_version(PyTypeObject *type)
 
 /* ---- tracing ---- */
 
+#if MD_PY312_UP
+/* Does one of these tools (bits), which are told of each function that begins, look at its lines then? It asks for them
+ * function by function: sys.monitoring.set_local_events. */
+static inline bool md_one_looks_at_lines(const PyInterpreterState *interp, uint8_t tools)
+{
+    for (int tool = 0; tool < PY_MONITORING_SYS_PROFILE_ID; tool++) {
+        PyObject *const *callbacks = interp->monitoring_callables[tool];
+        if ((tools >> tool & 1) != 0
+            && (callbacks[PY_MONITORING_EVENT_LINE] != NULL || callbacks[PY_MONITORING_EVENT_INSTRUCTION] != NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+#endif
+
 /* True if this thread runs a trace or profile function just now, or a debugger or coverage tool wants to see every
  * line: sys.settrace, or sys.monitoring with LINE or INSTRUCTION events. */
 static inline bool md_tracing(PyThreadState *ts)
 {
 #if MD_PY312_UP
     const uint8_t *tools = ts->interp->monitors.tools;
+    uint8_t starts = tools[PY_MONITORING_EVENT_PY_START];
     return ts->tracing != 0 || ts->c_tracefunc != NULL
-           || (tools[PY_MONITORING_EVENT_LINE] | tools[PY_MONITORING_EVENT_INSTRUCTION]) != 0;
+           || (tools[PY_MONITORING_EVENT_LINE] | tools[PY_MONITORING_EVENT_INSTRUCTION]) != 0
+           || (MD_UNLIKELY(starts != 0) && md_one_looks_at_lines(ts->interp, starts));
 #else
     return ts->tracing != 0 || ts->c_tracefunc != NULL;
 #endif

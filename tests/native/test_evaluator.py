@@ -271,6 +271,35 @@ def test_local_monitoring_of_the_original_code(kit):
     assert (optimized(1), kit.hooked(f, 1)) == ("new", "new")
 
 
+@pytest.mark.skipif(not PY312, reason="sys.monitoring is new in 3.12")
+def test_a_tool_that_asks_for_lines_function_by_function(kit):
+    """As coverage does: what it is told of is the code of the function that begins, and that must be the program's own."""
+    f = kit.define("def f(a):\n    b = a\n    return b")
+    kit.add(f, kit.define("def f(a):\n    return 'new'"))
+    optimized = kit.optimized(f)
+    monitoring, events = sys.monitoring, sys.monitoring.events
+    lines = []
+
+    def begins(code, _):
+        if code is f.__code__:
+            monitoring.set_local_events(4, code, events.LINE)
+
+    monitoring.use_tool_id(4, "test")
+    try:
+        monitoring.register_callback(4, events.PY_START, begins)
+        monitoring.register_callback(4, events.LINE, lambda code, line: lines.append(line))
+        monitoring.set_events(4, events.PY_START)
+        assert (optimized(1), kit.hooked(f, 1)) == (1, 1)
+        monitoring.set_events(4, 0)
+        monitoring.set_local_events(4, f.__code__, 0)
+        monitoring.register_callback(4, events.LINE, None)
+    finally:
+        monitoring.set_events(4, 0)
+        monitoring.free_tool_id(4)
+    assert set(lines) >= {2, 3}
+    assert (optimized(1), kit.hooked(f, 1)) == ("new", "new")
+
+
 def test_nested_contexts(kit):
     """A frame uses the key of the innermost active object."""
     f = kit.define("def f(): return 'old'")

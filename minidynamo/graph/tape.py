@@ -153,7 +153,7 @@ class Template:
               their places are behind its last one
     traced    place -> arguments of the nodes with traced numbers among them
     written   places of the nodes that operators change in place
-    rest      per node what a replay does not change, worked out when the first one comes
+    rest      per node what a replay does not change, worked out when the first one comes; () where that is not known, for good
     """
 
     __slots__ = (
@@ -197,7 +197,7 @@ class Template:
 
     def of(self, metas: Iterable[TensorMeta]) -> Template:
         """The same with other metadata of the inputs."""
-        made = Template.__new__(Template)
+        made: Template = Template.__new__(Template)
         for name in self.__slots__:
             setattr(made, name, getattr(self, name))
         made.inputs = tuple([(source, meta) for (source, _), meta in zip(self.inputs, metas)])

@@ -151,6 +151,7 @@ def tensor_op(
     if not written and not draws:
         for tensor in tensors:
             if tensor.meta is result and isinstance(tensor, TensorSubclass):
+                tx.graph.tape.lost = True  # with other strides it might be a node
                 return tensor
     itself = args[0] if args and kind.gives_self(*proxies) and isinstance(args[0], TensorVariable) else None
     if out is not None:

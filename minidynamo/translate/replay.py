@@ -56,7 +56,7 @@ class Replay:
         self.numbers: dict[int, Any] = {}
         self.examples: list[torch.Tensor] = []
         self.metas: dict[int, Any] = {}
-        if state.refuses() is not None:
+        if template.rest == () or state.refuses() is not None:
             raise Differs
         fresh = FreshRows(frame, rows)
         try:
@@ -153,6 +153,7 @@ class Replay:
         template = self.template
         if template.rest is None:
             before: dict[int, Any] = {}
+            template.rest = ()
             walk(before, self.listing.rows, template, [known for _, known in template.inputs], plain)
             template.rest = tuple(map(rest_of, before.values()))
         if template.rest != tuple(map(rest_of, self.metas.values())):
@@ -202,7 +203,7 @@ class Replay:
         for place, (kind, name, target, args, kwargs) in enumerate(self.listing.rows):
             if kind == "placeholder":
                 nodes.append(made.create_node(kind, target, name=name))
-                source, before = template.inputs[place]
+                source, _ = template.inputs[place]
                 inputs.append(GraphInput(name, source, self.examples[place], (), self.metas[place]))
                 continue
             args, kwargs = rebuilt(template.traced.get(place, (args, kwargs or {})), leaf)

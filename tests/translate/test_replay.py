@@ -376,3 +376,12 @@ def test_random_programs(lines, calls):
     body = ["y = x * 1", "k = n", "out = []", *lines, "return y, out"]
     source = "def f(x, n, m, s):\n" + "\n".join(f"    {line}" for line in body)
     check(source, *(f"f(T({a}, {b}), {n}, {m}, {s})" for a, b, n, m, s in calls), warns=True)
+
+
+def test_what_is_no_operator_for_these_strides_only():
+    source = """
+        class S(torch.Tensor): pass
+        def f(x): return x.as_subclass(S).contiguous() * 2
+        def g(x): return f(x), f(x).stride()
+    """
+    check(source, "g(T(2, 3))", "g(T(3, 3))", "g(T(3, 3).t())", "g(T(3, 2).t())")

@@ -156,6 +156,12 @@ TRACED = {
         "f(T(4))",
     ),
     "an operator that fails no longer": ("def f(x):\n y = x * 2\n return y.view(2, -1)", "f(T(5))", "f(T(4))"),
+    "a division that nobody uses": (
+        "def f(x, n, m):\n k = n // (m // n)\n return x + n",
+        "f(T(2), -2, 3)",
+        "f(T(2), -1, 0)",
+        "f(T(2), 1, 0)",
+    ),
     "fewer results": ("def f(x, n): return x.chunk(n)[-1] * n", "f(T(4), 4)", "f(T(4), 3)", "f(T(5), 4)"),
     "an element": ("def f(x): return (x * 2).item()", "f(T(3))", "f(T(1))"),
     "the room of a deque": (
@@ -370,7 +376,7 @@ CALLS = st.lists(
 )
 
 
-@hypothesis.settings(max_examples=30, deadline=None)
+@hypothesis.settings(max_examples=40, deadline=None)
 @hypothesis.given(st.lists(LINES, min_size=1, max_size=6), CALLS)
 def test_random_programs(lines, calls):
     body = ["y = x * 1", "k = n", "out = []", *lines, "return y, out"]

@@ -17,7 +17,7 @@ from .events import Where
 from .first_run import compare_first_run
 from .graph.listing import Listing
 from .graph.output_graph import CapturedGraph
-from .graph.tape import Template
+from .graph.tape import Template, Untold
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
 from .pycode.expr import Stmt, source
@@ -256,4 +256,8 @@ def keep(made: Made, opts: Options) -> Again | None:
     """What the next compilation of the code may begin with."""
     if made.graph is None or made.graph.template is None or made.facts.undoes or opts.backend.needs_meta:
         return None
-    return Again(made.graph.template(), made.output, made.code, made.facts, config.guard_nn_modules)
+    try:
+        template = made.graph.template()
+    except Untold:
+        return None
+    return Again(template, made.output, made.code, made.facts, config.guard_nn_modules)

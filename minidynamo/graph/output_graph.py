@@ -256,7 +256,7 @@ class OutputGraph(torch.fx.Tracer):
         written = tuple(moved.get(node, node) for node in self.written)
         may_be_replayed = (
             not (states or self.tape.lost or self.regions)
-            and self.tape.operators == len(self.lines)
+            and len(self.tape.metas) == len(self.lines)
             and all(given.meta is not None for given in known.values())
         )
         module = torch.fx.GraphModule({}, self.graph, self.class_name)

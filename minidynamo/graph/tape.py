@@ -72,8 +72,8 @@ class Tape:
         "checks",
         "handed",
         "lost",
+        "metas",
         "numbers",
-        "operators",
         "pinned",
         "questions",
         "traced",
@@ -85,7 +85,7 @@ class Tape:
         self._asked: dict[Any, Any] = {}
         self.checks: list[Computed] = []
         self.pinned: dict[int, Any] = {}  # numbers that the trace looked at
-        self.operators = 0  # nodes whose metadata `infer` gives
+        self.metas: dict[torch.fx.Node, Any] = {}  # what `infer` gave for the nodes of operators
         self.traced: dict[torch.fx.Node, Any] = {}  # their arguments, where numbers are among them
         self.handed = False  # a number was handed to an operator that no node has been made for
         self.lost = False  # something happened that a replay would not do
@@ -146,6 +146,28 @@ def has_traced(tree: Any) -> bool:
     return isinstance(tree, KINDS)
 
 
+class Untold(Exception):
+    """Something whose metadata is more than sizes, strides and the like."""
+
+
+_rests: dict[Any, Any] = {}  # equal ones are one object: there are few
+
+
+def rest_of(value: Any) -> Any:
+    """Everything about metadata but sizes and strides. Raises Untold for what is no metadata of ordinary tensors."""
+    if type(value) is TensorMeta:
+        found = (
+            value.ndim, value.dtype, value.device, value.requires_grad, value.layout, value.is_leaf, value.is_parameter,
+            value.is_inference,
+        )  # fmt: skip
+        return _rests.setdefault(found, found)
+    if isinstance(value, (tuple, list)):
+        return type(value), tuple(map(rest_of, value))
+    if value is None:
+        return None
+    raise Untold
+
+
 class Template:
     """What an entry keeps of a tape: values, sources and metadata, nodes by their places.
 
@@ -153,7 +175,7 @@ class Template:
               their places are behind its last one
     traced    place -> arguments of the nodes with traced numbers among them
     written   places of the nodes that operators change in place
-    rest      per node what a replay does not change, worked out when the first one comes; () where that is not known, for good
+    rest      per input and node what a replay does not change
     """
 
     __slots__ = (
@@ -168,6 +190,8 @@ class Template:
         written: tuple[torch.fx.Node, ...],
         graph: Any,
     ) -> None:
+        """Raises Untold where the metadata of a node are of another kind."""
+
         def placed(value: Any) -> Any:
             return places[value] if isinstance(value, torch.fx.Node) else value
 
@@ -193,7 +217,10 @@ class Template:
         self.traced = {
             places[node].place: map_aggregate(given, placed) for node, given in tape.traced.items()
         }
-        self.rest: tuple[Any, ...] | None = None
+        self.rest = tuple(
+            [rest_of(meta) for _, meta in self.inputs]
+            + [rest_of(tape.metas[node]) for node in places if node in tape.metas]
+        )
 
     def of(self, metas: Iterable[TensorMeta]) -> Template:
         """The same with other metadata of the inputs."""

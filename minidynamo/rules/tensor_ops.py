@@ -168,7 +168,7 @@ def tensor_op(
     changed = [tensor.proxy.node for tensor in written]
     linked = bool(written) and tx.grad_mode and is_linked(kind, operands)
     proxy = tx.graph.add_op(target, *proxies, tx.position(), changed, draws, linked)
-    tx.graph.tape.operators += 1
+    tx.graph.tape.metas[proxy.node] = result
     tx.note_operator()
     if itself is not None and changes:
         itself.meta = result
@@ -337,10 +337,10 @@ SEQUENCES: dict[type, type[SequenceVariable]] = {
 }
 
 
-def picked(tx: Tracing, whole: torch.fx.Node, index: int) -> torch.fx.Proxy:
+def picked(tx: Tracing, whole: torch.fx.Node, index: int, result: Any) -> torch.fx.Proxy:
     """One of the values that a node gives."""
     proxy = tx.graph.add_op(operator.getitem, (whole, index), {}, tx.position())
-    tx.graph.tape.operators += 1
+    tx.graph.tape.metas[proxy.node] = result
     return proxy
 
 
@@ -358,7 +358,8 @@ def from_result(
         return NONE
     if isinstance(result, (tuple, list)):
         items = [
-            from_result(tx, name, picked(tx, proxy.node, i), item, guards) for i, item in enumerate(result)
+            from_result(tx, name, picked(tx, proxy.node, i, item), item, guards)
+            for i, item in enumerate(result)
         ]
         made = SEQUENCES.get(type(result))
         if made is not None:

@@ -14,13 +14,14 @@ from typing import Any
 
 import torch
 import torch.fx
+from torch.fx.node import map_aggregate
 
 from ..graph import meta
 from ..graph.graph_source import CodeGen, unregister_with
 from ..graph.listing import Listing, Use, places_of
 from ..graph.meta import TensorMeta
 from ..graph.output_graph import CapturedGraph, GraphInput, append
-from ..graph.tape import KINDS, Computed, Template, plain
+from ..graph.tape import KINDS, Computed, Template, Untold, plain, rest_of
 from ..guards.again import FreshRows
 from ..guards.rows import GuardRow
 from ..markers import DYNAMIC_MARK
@@ -56,7 +57,7 @@ class Replay:
         self.numbers: dict[int, Any] = {}
         self.examples: list[torch.Tensor] = []
         self.metas: dict[int, Any] = {}
-        if template.rest == () or state.refuses() is not None:
+        if state.refuses() is not None:
             raise Differs
         fresh = FreshRows(frame, rows)
         try:
@@ -66,8 +67,11 @@ class Replay:
             raise Differs from error
         if not self.changed:
             raise Differs
-        walk(self.metas, listing.rows, template, self.given, self.number)
-        self._compare()
+        self._work_out()
+        try:
+            self._compare()
+        except Untold as error:
+            raise Differs from error
 
     # --- the values of the frame -----------------------------------------------------------------------------------------
     def _input(self, fresh: FreshRows, source: Any, before: TensorMeta) -> TensorMeta:
@@ -116,6 +120,13 @@ class Replay:
         """A leaf of an operator's arguments with the number of this frame."""
         return self.number(leaf) if isinstance(leaf, KINDS) else leaf
 
+    def leaf(self, leaf: Any) -> Any:
+        """What stands for a leaf of an operator's arguments when metadata are worked out."""
+        kind = type(leaf)
+        if kind is Use:
+            return self.metas[leaf.place]
+        return self.number(leaf) if kind in KINDS else leaf
+
     def _compute(self, what: Computed) -> Any:
         try:
             value = what.fn(*map(self.filled, what.operands))
@@ -132,8 +143,8 @@ class Replay:
     def _answer(self, index: int) -> None:
         """Ask a question again: its numbers become known, everything else must be what it was."""
         question = self.template.questions[index]
-        given = rebuilt((question.args, question.kwargs), self.filled)
-        self._learn(question.answer, infer(self.metas, question.op, *given))
+        given = rebuilt((question.args, question.kwargs), self.leaf)
+        self._learn(question.answer, infer(question.op, *given))
 
     def _learn(self, marked: Any, found: Any) -> None:
         if isinstance(marked, KINDS):
@@ -148,14 +159,26 @@ class Replay:
         elif not same(marked, found):
             raise Differs
 
+    def _work_out(self) -> None:
+        """The metadata of each node."""
+        rows, traced, metas = self.listing.rows, self.template.traced, self.metas
+        taken = sum(row[0] == "placeholder" for row in rows)
+        for index, known in enumerate(self.given):
+            metas[index if index < taken else len(rows) + index - taken] = known
+        for place, (kind, _, target, args, kwargs) in enumerate(rows):
+            if kind not in CALLS:
+                continue
+            args, kwargs = rebuilt(traced.get(place) or (args, kwargs or {}), self.leaf)
+            if target is operator.getitem and isinstance(args[0], (tuple, list)):
+                if args[1] >= len(args[0]):
+                    raise Differs
+                metas[place] = args[0][args[1]]
+            else:
+                metas[place] = infer(("method", target) if kind == "call_method" else target, args, kwargs)
+
     def _compare(self) -> None:
         """Whatever the trace looked at, or may have, is what it was."""
         template = self.template
-        if template.rest is None:
-            before: dict[int, Any] = {}
-            template.rest = ()
-            walk(before, self.listing.rows, template, [known for _, known in template.inputs], plain)
-            template.rest = tuple(map(rest_of, before.values()))
         if template.rest != tuple(map(rest_of, self.metas.values())):
             raise Differs
         for index in range(len(template.questions)):
@@ -209,7 +232,7 @@ class Replay:
                 source, _ = template.inputs[place]
                 inputs.append(GraphInput(name, source, self.examples[place], (), self.metas[place]))
                 continue
-            args, kwargs = rebuilt(template.traced.get(place, (args, kwargs or {})), leaf)
+            args, kwargs = map_aggregate(template.traced.get(place) or (args, kwargs or {}), leaf)
             if kind in CALLS:
                 nodes.append(append(made, kind, target, args, kwargs))
             else:
@@ -234,45 +257,9 @@ class Replay:
 CALLS = ("call_function", "call_method")
 
 
-def walk(
-    metas: dict[int, Any],
-    rows: tuple[Any, ...],
-    template: Template,
-    given: Iterable[TensorMeta],
-    number: Callable[[Any], Any],
-) -> None:
-    """Fill `metas` with what the nodes give, by their places. Raises Differs.
-
-    given: metadata of the template's inputs. number: the value of a number that the tape knows
-    """
-
-    def filled(leaf: Any) -> Any:
-        return number(leaf) if isinstance(leaf, KINDS) else leaf
-
-    taken = sum(row[0] == "placeholder" for row in rows)
-    for index, known in enumerate(given):
-        metas[index if index < taken else len(rows) + index - taken] = known
-    for place, (kind, _, target, args, kwargs) in enumerate(rows):
-        if kind not in CALLS:
-            continue
-        args, kwargs = rebuilt(template.traced.get(place, (args, kwargs or {})), filled)
-        whole = metas[args[0].place] if target is operator.getitem and isinstance(args[0], Use) else None
-        if isinstance(whole, (tuple, list)):
-            if args[1] >= len(whole):
-                raise Differs
-            metas[place] = whole[args[1]]
-        else:
-            metas[place] = infer(metas, ("method", target) if kind == "call_method" else target, args, kwargs)
-
-
-def infer(metas: dict[int, Any], op: Any, args: Any, kwargs: Any) -> Any:
+def infer(op: Any, args: Any, kwargs: Any) -> Any:
     """What an operator gives for nodes with these metadata. Raises Differs."""
-
-    def leaf(value: Any) -> Any:
-        return metas[value.place] if isinstance(value, Use) else value
-
     try:
-        args, kwargs = rebuilt((args, kwargs), leaf)
         return meta.infer(op, args, kwargs, torch.is_grad_enabled())
     except (meta.MetaError, TypeError) as error:
         raise Differs from error
@@ -283,32 +270,22 @@ def does(kind: Any, given: tuple[Any, Any]) -> tuple[Any, ...]:
     return kind.draws(*given), kind.gives_self(*given), [id(one) for one in kind.written(*given)]
 
 
+BRANCHES = (tuple, list, dict, slice)
+
+
 def rebuilt(tree: Any, leaf: Callable[[Any], Any]) -> Any:
-    """A copy of the arguments of operators with `leaf` applied to everything that holds nothing."""
-    if isinstance(tree, tuple):
-        items = [rebuilt(item, leaf) for item in tree]
-        return type(tree)(*items) if hasattr(tree, "_make") else tuple(items)
-    if isinstance(tree, list):
-        return [rebuilt(item, leaf) for item in tree]
-    if isinstance(tree, dict):
-        return {key: rebuilt(item, leaf) for key, item in tree.items()}
+    """A copy of the arguments of operators with `leaf` applied to everything that holds nothing. (Rules of metadata want plain lists
+    and dictionaries: `map_aggregate` makes others.)"""
+    if not isinstance(tree, BRANCHES):
+        return leaf(tree)
     if isinstance(tree, slice):
         return slice(rebuilt(tree.start, leaf), rebuilt(tree.stop, leaf), rebuilt(tree.step, leaf))
-    return leaf(tree)
-
-
-def rest_of(value: Any) -> Any:
-    """Everything about metadata but sizes and strides. Raises Differs for what is no metadata of ordinary tensors."""
-    if type(value) is TensorMeta:
-        return (
-            value.ndim, value.dtype, value.device, value.requires_grad, value.layout, value.is_leaf, value.is_parameter,
-            value.is_inference,
-        )  # fmt: skip
-    if isinstance(value, (tuple, list)):
-        return type(value), tuple(map(rest_of, value))
-    if value is None:
-        return None
-    raise Differs
+    if isinstance(tree, dict):
+        return {key: rebuilt(item, leaf) for key, item in tree.items()}
+    items = [rebuilt(item, leaf) if isinstance(item, BRANCHES) else leaf(item) for item in tree]
+    if isinstance(tree, list):
+        return items
+    return type(tree)(*items) if hasattr(tree, "_make") else tuple(items)
 
 
 def partition(metas: Iterable[TensorMeta]) -> list[int]:

@@ -30,12 +30,18 @@ def emit_again(
     return output, code.replace(co_consts=tuple([new.get(id(one), one) for one in code.co_consts]))
 
 
+FLAT = frozenset(
+    (E.Local, E.Move, E.Global, E.Deref, E.Cell, E.Null, E.Delete, E.At, str, int, type(None))
+)  # they hold no constants
+
+
 def with_constants(part: Any, new: dict[int, Any]) -> Any:
     """Statements with other constants, `new` by the ids of those that they take the place of."""
-    if isinstance(part, tuple):
-        return tuple([with_constants(item, new) for item in part])
-    if type(part) is E.Const:
+    kind = type(part)
+    if kind is tuple:
+        return tuple([with_constants(item, new) if type(item) not in FLAT else item for item in part])
+    if kind is E.Const:
         return E.Const(new[id(part.value)]) if id(part.value) in new else part
-    if isinstance(part, E.Value):
-        return type(part)(*[with_constants(getattr(part, name), new) for name in part.__match_args__])
-    return part
+    if not isinstance(part, E.Value) or kind in FLAT:
+        return part
+    return kind(*[with_constants(getattr(part, name), new) for name in part.__match_args__])

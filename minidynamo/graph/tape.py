@@ -157,7 +157,7 @@ def rest_of(value: Any) -> Any:
     """Everything about metadata but sizes and strides. Raises Untold for what is no metadata of ordinary tensors."""
     if type(value) is TensorMeta:
         found = (
-            value.ndim, value.dtype, value.device, value.requires_grad, value.layout, value.is_leaf, value.is_parameter,
+            len(value.shape), value.dtype, value.device, value.requires_grad, value.layout, value.is_leaf, value.is_parameter,
             value.is_inference,
         )  # fmt: skip
         return _rests.setdefault(found, found)

@@ -44,7 +44,7 @@ def breaking(choose: Chooser) -> Iterator[list[types.CodeType]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compile_frame, "translate", translate)
         patch.setattr(root.InstructionTranslator, "worthwhile", worthwhile)
-        patch.setattr(convert_frame, "changes_in_rounds", lambda code, about: None)
+        patch.setattr(convert_frame, "changes_in_rounds", lambda about: None)
         yield translated
 
 

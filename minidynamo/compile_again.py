@@ -27,31 +27,31 @@ VALUES = frozenset(
 def compile_again(inp: FrameInput, opts: Options, earlier: Record, stages: Stages) -> Made | None:
     """The compilation of a frame that differs from that of an earlier entry in sizes and numbers only, without a trace; None where that
     cannot be told. Under MINIDYNAMO_VERIFY=1 the trace is made as well, and compared."""
-    again = earlier.again
-    if again is None or again.guard_nn_modules is not config.guard_nn_modules:
+    template, facts, before = earlier.template, earlier.facts, earlier.output
+    if template is None or earlier.guard_nn_modules is not config.guard_nn_modules:
         return None
-    if opts.backend.needs_meta or opts.one_graph and again.facts.break_ is not None:
+    if opts.backend.needs_meta or opts.one_graph and facts.break_ is not None:
         return None
     check, listing = earlier.check, earlier.graph
     failed = check.failed_row(inp.values)
     if listing is None or failed is not None and check.rows[failed].kind not in MAY_CHANGE:
         return None
     try:
-        replay = Replay(again.template, listing, check.rows, inp.values)
+        replay = Replay(template, listing, check.rows, inp.values)
     except Differs:
         return None
     validity = Validity()
-    loaded = again.output.loaded or None
+    loaded = before.loaded or None
     fitting = check_again(guards_for((), inp, validity), check, replay.changed, loaded)
     if fitting is None:
         return None
     graph = replay.graph()
     stages.done("translate", steps=0, ops=graph.ops, guards=len(fitting.rows))
-    compiled, _ = backend_for(graph, again.facts, opts.backend, opts.compile_id, inp.where)
+    compiled, _ = backend_for(graph, facts, opts.backend, opts.compile_id, inp.where)
     stages.done("backend", ops=graph.ops)
-    output, code = emit_again(again.output, again.code, compiled)
+    output, code = emit_again(before, earlier.code, compiled)
     stages.done("emit", statements=len(output.body))
-    made = Made(graph, output, code, fitting, validity, again.facts)
+    made = Made(graph, output, code, fitting, validity, facts)
     if config.verify and replay.is_told_apart():
         compare_with_trace(inp, opts, made)
     return made

@@ -20,7 +20,7 @@ from .graph.output_graph import CapturedGraph
 from .graph.tape import Template, Untold
 from .guards.check_fn import CheckFn, CheckFunctionManager
 from .guards.guard import Guard
-from .pycode.expr import Stmt, source
+from .pycode.expr import source
 from .pycode.resume import is_resume_code
 from .reasons import Why
 from .sources import FrameValues
@@ -54,34 +54,52 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
-    """What an entry keeps for the next compilation of its code."""
+class Record:
+    """What is known of an entry: text and numbers for reports, the CheckFn that explains failures, and what the next compilation of the
+    code may begin with (`template`: None where it may not; `guard_nn_modules`: that option when the entry was made)."""
 
-    template: Template
+    compile_id: str
+    check: CheckFn
+    graph: Listing | None
+    ops: int
+    backend: str
+    seconds: float
     output: Output
     code: types.CodeType
     facts: Facts
+    template: Template | None
     guard_nn_modules: bool
 
+    @property
+    def where(self) -> Where:
+        """The function."""
+        return Where(self.code.co_filename, self.code.co_firstlineno, self.code.co_qualname)
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What reports know of an entry: text and numbers, and the CheckFn that explains failures."""
+    @property
+    def original_name(self) -> str:
+        """Its qualified name."""
+        return self.code.co_qualname
 
-    compile_id: str
-    where: Where
-    original_name: str
-    check: CheckFn
-    graph: Listing | None
-    body: tuple[Stmt, ...]
-    ops: int
-    exit: str
-    break_: tuple[Why, Where] | None
-    backend: str
-    seconds: float
-    resumes: tuple[types.CodeType, ...]
-    covered: bool
-    again: Again | None = None
+    @property
+    def break_(self) -> tuple[Why, Where] | None:
+        """Why and where its graph ends before the function does."""
+        end = self.facts.break_
+        return None if end is None else end[:2]
+
+    @property
+    def exit(self) -> str:
+        """How the frame leaves the graph."""
+        return "return" if self.facts.break_ is None else f"break: {self.facts.break_[0]}"
+
+    @property
+    def covered(self) -> bool:
+        """Operators lie in try or with blocks."""
+        return self.facts.covered
+
+    @property
+    def resumes(self) -> tuple[types.CodeType, ...]:
+        """The resume functions that it may go on in."""
+        return self.output.resumes
 
     @property
     def graph_text(self) -> str:
@@ -91,7 +109,7 @@ class Record:
     @property
     def output_text(self) -> str:
         """The new code as Python-like statements."""
-        return source(self.body)
+        return source(self.output.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +191,8 @@ def native_direct(output: Output) -> tuple[EntryHandle, tuple[int, ...] | None, 
     if output.direct is None:
         return None
     handle, inputs, recipe = output.direct
-    indexes = tuple(index for index in inputs if isinstance(index, int))
-    if len(indexes) == len(inputs):
-        return handle, indexes, recipe
+    if all(isinstance(index, int) for index in inputs):
+        return output.direct  # type: ignore[return-value]
     return (handle, None, recipe) if output.loaded else None
 
 
@@ -207,19 +224,16 @@ def record(inp: FrameInput, opts: Options, made: Made, seconds: float) -> Record
     graph, output, check, end = made.graph, made.output, made.check, made.facts.break_
     about = Record(
         opts.compile_id,
-        inp.where,
-        inp.code.co_qualname,
         check,
         graph.listing if graph is not None else None,
-        output.body,
         graph.ops if graph is not None else 0,
-        f"break: {end[0]}" if end is not None else "return",
-        end[:2] if end is not None else None,
         opts.backend.name,
         seconds,
-        output.resumes,
-        made.facts.covered,
-        keep(made, opts),
+        output,
+        made.code,
+        made.facts,
+        template_of(made, opts),
+        config.guard_nn_modules,
     )
     if events.listening():
         if end is not None:
@@ -252,12 +266,11 @@ def record(inp: FrameInput, opts: Options, made: Made, seconds: float) -> Record
     return about
 
 
-def keep(made: Made, opts: Options) -> Again | None:
+def template_of(made: Made, opts: Options) -> Template | None:
     """What the next compilation of the code may begin with."""
     if made.graph is None or made.graph.template is None or made.facts.undoes or opts.backend.needs_meta:
         return None
     try:
-        template = made.graph.template()
+        return made.graph.template()
     except Untold:
         return None
-    return Again(template, made.output, made.code, made.facts, config.guard_nn_modules)

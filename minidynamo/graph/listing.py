@@ -8,13 +8,10 @@ import torch.fx
 from torch.fx.node import map_aggregate
 
 
-class Use:
-    """Stands for a node in the arguments of another, by its place in the graph."""
+class Use(int):
+    """Stands for a node in the arguments of another: its place in the graph. (An int: nothing that the garbage collector looks at.)"""
 
-    __slots__ = ("place",)
-
-    def __init__(self, place: int) -> None:
-        self.place = place
+    __slots__ = ()
 
 
 def places_of(graph: torch.fx.Graph) -> dict[torch.fx.Node, Use]:
@@ -54,7 +51,7 @@ class Listing:
         nodes: list[torch.fx.Node] = []
 
         def node(value: Any) -> Any:
-            return nodes[value.place] if isinstance(value, Use) else value
+            return nodes[value] if type(value) is Use else value
 
         for op, name, target, args, kwargs in self.rows:
             given = map_aggregate(args, node), map_aggregate(kwargs or {}, node)

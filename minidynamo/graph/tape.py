@@ -150,7 +150,8 @@ class Untold(Exception):
     """Something whose metadata is more than sizes, strides and the like."""
 
 
-_rests: dict[Any, Any] = {}  # equal ones are one object: there are few
+FEW = 8
+_rests: dict[Any, Any] = {}  # equal ones, and those of small graphs, are one object: there are few
 
 
 def rest_of(value: Any) -> Any:
@@ -171,15 +172,15 @@ def rest_of(value: Any) -> Any:
 class Template:
     """What an entry keeps of a tape: values, sources and metadata, nodes by their places.
 
-    inputs    (source, metadata) of the placeholders, which come first in the graph, and then of those that the graph has no use for:
-              their places are behind its last one
+    known     source and metadata of each input, one after the other: placeholders, which come first in the graph, and then those that
+              the graph has no use for, whose places are behind its last one
     traced    place -> arguments of the nodes with traced numbers among them
     written   places of the nodes that operators change in place
     rest      per input and node what a replay does not change
     """
 
     __slots__ = (
-        "checks", "draws_random", "inputs", "name", "numbers", "ops", "pinned", "questions", "rest", "traced", "written",
+        "checks", "draws_random", "known", "name", "numbers", "ops", "pinned", "questions", "rest", "traced", "written",
     )  # fmt: skip
 
     def __init__(
@@ -197,11 +198,11 @@ class Template:
 
         left = [node for node in inputs if node not in places]
         in_order = [*(node for node in inputs if node in places), *left]
-        self.inputs: tuple[tuple[Source, TensorMeta], ...] = tuple(
-            [(inputs[node].source, inputs[node].meta) for node in in_order]
+        self.known: tuple[Any, ...] = tuple(
+            [each for node in in_order for each in (inputs[node].source, inputs[node].meta)]
         )
         places = places | {node: Use(len(places) + number) for number, node in enumerate(left)}
-        self.written = tuple([places[node].place for node in written])
+        self.written = tuple([int(places[node]) for node in written])
         self.name: str = graph.class_name
         self.ops: int = graph.ops
         self.draws_random: bool = graph.draws_random
@@ -214,18 +215,23 @@ class Template:
                 for q in tape.questions
             ]
         )
-        self.traced = {
-            places[node].place: map_aggregate(given, placed) for node, given in tape.traced.items()
-        }
-        self.rest = tuple(
-            [rest_of(meta) for _, meta in self.inputs]
-            + [rest_of(tape.metas[node]) for node in places if node in tape.metas]
-        )
+        self.traced = {int(places[node]): map_aggregate(given, placed) for node, given in tape.traced.items()}
+        rest = [rest_of(meta) for meta in self.metas()]
+        rest += [rest_of(tape.metas[node]) for node in places if node in tape.metas]
+        self.rest = _rests.setdefault(tuple(rest), tuple(rest)) if len(rest) <= FEW else tuple(rest)
+
+    def sources(self) -> tuple[Source, ...]:
+        """Of the inputs."""
+        return self.known[::2]
+
+    def metas(self) -> tuple[TensorMeta, ...]:
+        """Of the inputs."""
+        return self.known[1::2]
 
     def of(self, metas: Iterable[TensorMeta]) -> Template:
         """The same with other metadata of the inputs."""
         made: Template = Template.__new__(Template)
         for name in self.__slots__:
             setattr(made, name, getattr(self, name))
-        made.inputs = tuple([(source, meta) for (source, _), meta in zip(self.inputs, metas)])
+        made.known = tuple([each for pair in zip(self.sources(), metas) for each in pair])
         return made

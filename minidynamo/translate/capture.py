@@ -125,7 +125,7 @@ class Facts:
     @classmethod
     def of(cls, capture: Capture) -> Facts:
         end = capture.exit
-        return cls(
+        made = cls(
             (end.reason, end.cause, end.opname) if isinstance(end, Break) else None,
             capture.decisions,
             capture.comparable,
@@ -133,3 +133,7 @@ class Facts:
             capture.undoes,
             capture.mode_outside,
         )
+        return made if made.decisions else _plain.setdefault(made, made)
+
+
+_plain: dict[Facts, Facts] = {}  # those of traces without decisions: a few, which all entries share

@@ -61,7 +61,7 @@ class Replay:
             raise Differs
         fresh = FreshRows(frame, rows)
         try:
-            self.given = [self._input(fresh, *known) for known in template.inputs]
+            self.given = [self._input(fresh, *known) for known in zip(template.sources(), template.metas())]
             self._read_numbers(fresh)
         except (*fresh.errors, meta.Unknown) as error:
             raise Differs from error
@@ -124,7 +124,7 @@ class Replay:
         """What stands for a leaf of an operator's arguments when metadata are worked out."""
         kind = type(leaf)
         if kind is Use:
-            return self.metas[leaf.place]
+            return self.metas[leaf]
         return self.number(leaf) if kind in KINDS else leaf
 
     def _compute(self, what: Computed) -> Any:
@@ -201,12 +201,12 @@ class Replay:
         """What operators write may be written, and the same inputs are told apart by their metadata."""
         if any(overlaps_itself(self.metas[place]) for place in self.template.written):
             raise Differs
-        if partition(self.given) != partition(known for _, known in self.template.inputs):
+        if partition(self.given) != partition(self.template.metas()):
             raise Differs
         for place, (kind, _, target, args, kwargs) in enumerate(self.listing.rows):
             known = kind_of(target) if kind in CALLS else None
-            if known is not None and known.gives_self(args, kwargs or {}) and isinstance(args[0], Use):
-                if self.metas[place] not in (None, self.metas[args[0].place]):
+            if known is not None and known.gives_self(args, kwargs or {}) and type(args[0]) is Use:
+                if self.metas[place] not in (None, self.metas[args[0]]):
                     raise Differs
 
     def is_told_apart(self) -> bool:
@@ -222,14 +222,14 @@ class Replay:
         nodes: list[torch.fx.Node] = []
 
         def leaf(value: Any) -> Any:
-            return nodes[value.place] if isinstance(value, Use) else self.filled(value)
+            return nodes[value] if type(value) is Use else self.filled(value)
 
-        inputs: list[GraphInput] = []
+        sources, inputs = template.sources(), list[GraphInput]()
         outputs: dict[torch.fx.Node, int] = {}
         for place, (kind, name, target, args, kwargs) in enumerate(self.listing.rows):
             if kind == "placeholder":
                 nodes.append(made.create_node(kind, target, name=name))
-                source, _ = template.inputs[place]
+                source = sources[place]
                 inputs.append(GraphInput(name, source, self.examples[place], (), self.metas[place]))
                 continue
             args, kwargs = map_aggregate(template.traced.get(place) or (args, kwargs or {}), leaf)

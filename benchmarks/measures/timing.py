@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from minidynamo import compile_frame, events
+from minidynamo import entry, events
 from minidynamo.graph import meta
 
 from ..sampling import Call, floor, paired
@@ -58,12 +58,12 @@ def cold(subject: Subject) -> dict[str, Any]:
 @contextlib.contextmanager
 def stages_in_cpu_time() -> Iterator[None]:
     """Stages are timed by this thread's processor time meanwhile: other programs take none of it."""
-    plain = compile_frame.time
-    compile_frame.time = SimpleNamespace(perf_counter=time.thread_time)  # type: ignore[assignment]
+    plain = entry.time
+    entry.time = SimpleNamespace(perf_counter=time.thread_time)  # type: ignore[assignment]
     try:
         yield
     finally:
-        compile_frame.time = plain
+        entry.time = plain
 
 
 @contextlib.contextmanager

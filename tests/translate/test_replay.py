@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import minidynamo
-from minidynamo import config, events, markers
+from minidynamo import backends, config, events, markers
 from tests.eager import Module, check
 
 
@@ -255,6 +255,13 @@ def test_output_code_does_not_die_with_the_entry_it_comes_from():
     assert fn(torch.ones(2), 2)["a"].tolist() == [3.0, 3.0]
 
 
+@pytest.fixture
+def registry(monkeypatch):
+    """What is registered is gone afterwards."""
+    monkeypatch.setattr("minidynamo.backends.registry._REGISTRY", dict(backends.registry._REGISTRY))
+
+
+@pytest.mark.usefixtures("registry")
 def test_a_backend_gets_the_graph_and_the_tensors_of_this_call():
     got = []
 
@@ -270,6 +277,7 @@ def test_a_backend_gets_the_graph_and_the_tensors_of_this_call():
     assert "+ 5" in got[2][1] and "+ 5" not in got[1][1]
 
 
+@pytest.mark.usefixtures("registry")
 def test_a_backend_that_changes_the_graph_does_not_change_the_next_one():
     seen = []
 

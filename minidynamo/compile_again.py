@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from . import config
+from . import config, markers
 from .backends.calling import backend_for
 from .cache import Validity
 from .entry import FrameInput, Made, Options, Record, Stages, guards_for
@@ -30,7 +30,7 @@ def compile_again(inp: FrameInput, opts: Options, earlier: Record, stages: Stage
     template, facts, before = earlier.template, earlier.facts, earlier.output
     if template is None or earlier.guard_nn_modules is not config.guard_nn_modules:
         return None
-    if opts.backend.needs_meta or opts.one_graph and facts.break_ is not None:
+    if earlier.marks != markers.changes() or opts.one_graph and facts.break_ is not None:
         return None
     check, listing = earlier.check, earlier.graph
     failed = check.failed_row(inp.values)
@@ -39,6 +39,9 @@ def compile_again(inp: FrameInput, opts: Options, earlier: Record, stages: Stage
     try:
         replay = Replay(template, listing, check.rows, inp.values)
     except Differs:
+        return None
+    targets = tuple([handle.target for handle in before.handles])
+    if any(target is None for target in targets):  # the entry is gone
         return None
     validity = Validity()
     loaded = before.loaded or None
@@ -49,7 +52,7 @@ def compile_again(inp: FrameInput, opts: Options, earlier: Record, stages: Stage
     stages.done("translate", steps=0, ops=graph.ops, guards=len(fitting.rows))
     compiled, _ = backend_for(graph, facts, opts.backend, opts.compile_id, inp.where)
     stages.done("backend", ops=graph.ops)
-    output, code = emit_again(before, earlier.code, compiled)
+    output, code = emit_again(before, earlier.code, (compiled, *targets[1:]))
     stages.done("emit", statements=len(output.body))
     made = Made(graph, output, code, fitting, validity, facts)
     if config.verify and replay.is_told_apart():

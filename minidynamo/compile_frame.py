@@ -27,7 +27,6 @@ def compile_frame(inp: FrameInput, opts: Options) -> GuardedCode:
         made = compile_again(inp, opts, earlier, stages)
         if made is not None:
             return finish(inp, opts, made, stages)
-    stages = Stages(inp, opts)
     ir = lift(inp.code)
     stages.done("lift", instructions=len(ir.instructions))
     capture = translate(inp.values, inp.code, for_compiler=opts.backend.needs_meta)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from . import config, events
+from . import config, events, markers
 from .backends.calling import input_text
 from .backends.registry import Backend
 from .cache import EntryHandle, Validity
@@ -29,6 +30,11 @@ from .translate.direct import Recipe
 from .translate.emit import Output
 
 
+def where_of(code: types.CodeType) -> Where:
+    """The place of a function."""
+    return Where(code.co_filename, code.co_firstlineno, code.co_qualname)
+
+
 @dataclass(frozen=True, slots=True)
 class FrameInput:
     """What the native hook hands over: code, and the values that are bound before the first instruction. `stance`: see there."""
@@ -39,7 +45,7 @@ class FrameInput:
 
     @property
     def where(self) -> Where:
-        return Where(self.code.co_filename, self.code.co_firstlineno, self.code.co_qualname)
+        return where_of(self.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,11 @@ class Options:
 @dataclass(frozen=True, slots=True)
 class Record:
     """What is known of an entry: text and numbers for reports, the CheckFn that explains failures, and what the next compilation of the
-    code may begin with (`template`: None where it may not; `guard_nn_modules`: that option when the entry was made)."""
+    code may begin with. It keeps nothing alive that the entry calls.
+
+    template: None where no compilation may begin with it
+    guard_nn_modules, marks: that option, and the number of marks, when the entry was made
+    """
 
     compile_id: str
     check: CheckFn
@@ -69,11 +79,12 @@ class Record:
     facts: Facts
     template: Template | None
     guard_nn_modules: bool
+    marks: int
 
     @property
     def where(self) -> Where:
         """The function."""
-        return Where(self.code.co_filename, self.code.co_firstlineno, self.code.co_qualname)
+        return where_of(self.code)
 
     @property
     def original_name(self) -> str:
@@ -229,11 +240,12 @@ def record(inp: FrameInput, opts: Options, made: Made, seconds: float) -> Record
         graph.ops if graph is not None else 0,
         opts.backend.name,
         seconds,
-        output,
+        dataclasses.replace(output, owned=()),
         made.code,
         made.facts,
         template_of(made, opts),
         config.guard_nn_modules,
+        markers.changes(),
     )
     if events.listening():
         if end is not None:

@@ -34,6 +34,8 @@ class Marked:
         self._refs: dict[int, Any] = {}
 
     def add(self, value: Any) -> None:
+        global _changes
+        _changes += 1
         key = id(value)
         try:
             self._refs[key] = weakref.ref(value, lambda _: self._refs.pop(key, None))
@@ -47,6 +49,7 @@ class Marked:
         return id(value) in self._refs
 
 
+_changes = 0
 _left_out = Marked()  # code of functions that `disable(fn, recursive=False)` marked
 _allowed = Marked()
 _disallowed = Marked()
@@ -102,13 +105,21 @@ def in_graph(fn: Any) -> bool | None:
     return _of_torch(theirs, key)
 
 
+def changes() -> int:
+    """A number that is another one when something has been marked, ours or torch's way."""
+    theirs = sys.modules.get("torch._dynamo.trace_rules")
+    return _changes + (0 if theirs is None else sum(len(added) for added, _ in _added(theirs)))
+
+
+def _added(theirs: Any) -> list[tuple[Any, bool]]:
+    """torch's marks, ids of functions: those that its users made (its own tables are about what its own tracer does)."""
+    names = (("_disallowed_callable_ids", False), ("_allowed_callable_ids", True))
+    found = [(getattr(getattr(theirs, name, None), "function_ids", None), answer) for name, answer in names]
+    return [(added, answer) for added, answer in found if isinstance(added, (set, frozenset, dict))]
+
+
 def _of_torch(theirs: Any, key: int) -> bool | None:
-    """torch's marks: those that its users made (its own tables are about what its own tracer does)."""
-    for name, answer in (("_disallowed_callable_ids", False), ("_allowed_callable_ids", True)):
-        added = getattr(getattr(theirs, name, None), "function_ids", None)
-        if added and isinstance(added, (set, frozenset, dict)) and key in added:
-            return answer
-    return None
+    return next((answer for added, answer in _added(theirs) if key in added), None)
 
 
 CONSTANT_MARK = "_dynamo_marked_constant"  # torch's attribute: one mark for both

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
+from torch.fx.immutable_collections import immutable_dict, immutable_list
 
 from minidynamo.graph.meta_value import (
     MetaError,
@@ -51,12 +52,14 @@ def mode() -> Any:
 def rebuild(tree: Any, leaf: Callable[[Any], Any]) -> Any:
     """A copy of a tree of tuples, lists, dicts and slices with `leaf` applied to everything else.
 
-    Named tuples, torch.return_types and torch.Size keep their type.
+    Named tuples, torch.return_types and torch.Size keep their type; torch.fx's own lists and dicts become plain ones.
     """
     kind = type(tree)
     if kind is tuple or kind is list:
         return kind([rebuild(item, leaf) for item in tree])
-    if kind is dict:
+    if kind is immutable_list:
+        return [rebuild(item, leaf) for item in tree]
+    if kind is dict or kind is immutable_dict:
         return {key: rebuild(item, leaf) for key, item in tree.items()}
     if kind is slice:
         return slice(rebuild(tree.start, leaf), rebuild(tree.stop, leaf), rebuild(tree.step, leaf))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Callable
 from typing import Any
 
 from ..cache import EntryHandle
@@ -14,10 +13,9 @@ from .reloads import FailedLoad
 
 
 def emit_again(
-    before: Output, code: types.CodeType, compiled: Callable[..., Any] | None
+    before: Output, code: types.CodeType, targets: tuple[Any, ...]
 ) -> tuple[Output, types.CodeType]:
-    """`before`, and `code`, which was assembled of it, with handles of their own; the first of them is for `compiled`."""
-    targets = (compiled, *before.owned[1:])
+    """`before`, and `code`, which was assembled of it, with handles of their own, for these targets."""
     handles = tuple(
         [EntryHandle(target, old.n_outputs, old.loaded) for target, old in zip(targets, before.handles)]
     )

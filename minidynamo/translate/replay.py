@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ import torch.fx
 from torch.fx.node import map_aggregate
 
 from ..graph import meta
+from ..graph.fake import rebuild
 from ..graph.graph_source import CodeGen, unregister_with
 from ..graph.listing import Listing, Use, places_of
 from ..graph.meta import TensorMeta
@@ -143,7 +144,7 @@ class Replay:
     def _answer(self, index: int) -> None:
         """Ask a question again: its numbers become known, everything else must be what it was."""
         question = self.template.questions[index]
-        given = rebuilt((question.args, question.kwargs), self.leaf)
+        given = rebuild((question.args, question.kwargs), self.leaf)
         self._learn(question.answer, infer(question.op, *given))
 
     def _learn(self, marked: Any, found: Any) -> None:
@@ -168,7 +169,7 @@ class Replay:
         for place, (kind, _, target, args, kwargs) in enumerate(rows):
             if kind not in CALLS:
                 continue
-            args, kwargs = rebuilt(traced.get(place) or (args, kwargs or {}), self.leaf)
+            args, kwargs = rebuild(traced.get(place) or (args, kwargs or {}), self.leaf)
             if target is operator.getitem and isinstance(args[0], (tuple, list)):
                 if args[1] >= len(args[0]):
                     raise Differs
@@ -192,7 +193,7 @@ class Replay:
             raise Differs
         for place, given in template.traced.items():
             kind = kind_of(self.listing.rows[place][2])
-            if kind is None or does(kind, rebuilt(given, self.filled)) != does(kind, rebuilt(given, plain)):
+            if kind is None or does(kind, rebuild(given, self.filled)) != does(kind, rebuild(given, plain)):
                 raise Differs
         if template.written:
             self._compare_writes()
@@ -268,24 +269,6 @@ def infer(op: Any, args: Any, kwargs: Any) -> Any:
 def does(kind: Any, given: tuple[Any, Any]) -> tuple[Any, ...]:
     """What a call does besides giving a result, told by its arguments."""
     return kind.draws(*given), kind.gives_self(*given), [id(one) for one in kind.written(*given)]
-
-
-BRANCHES = (tuple, list, dict, slice)
-
-
-def rebuilt(tree: Any, leaf: Callable[[Any], Any]) -> Any:
-    """A copy of the arguments of operators with `leaf` applied to everything that holds nothing. (Rules of metadata want plain lists
-    and dictionaries: `map_aggregate` makes others.)"""
-    if not isinstance(tree, BRANCHES):
-        return leaf(tree)
-    if isinstance(tree, slice):
-        return slice(rebuilt(tree.start, leaf), rebuilt(tree.stop, leaf), rebuilt(tree.step, leaf))
-    if isinstance(tree, dict):
-        return {key: rebuilt(item, leaf) for key, item in tree.items()}
-    items = [rebuilt(item, leaf) if isinstance(item, BRANCHES) else leaf(item) for item in tree]
-    if isinstance(tree, list):
-        return items
-    return type(tree)(*items) if hasattr(tree, "_make") else tuple(items)
 
 
 def partition(metas: Iterable[TensorMeta]) -> list[int]:

@@ -399,3 +399,64 @@ def test_what_is_no_operator_for_these_strides_only():
         def g(x): return f(x), f(x).stride()
     """
     check(source, "g(T(2, 3))", "g(T(3, 3))", "g(T(3, 3).t())", "g(T(3, 2).t())")
+
+
+@pytest.mark.parametrize("mark", [minidynamo.disallow_in_graph, torch._dynamo.disallow_in_graph])
+def test_a_function_that_is_marked_later_is_not_in_the_next_graph(mark, monkeypatch):
+    def program(x):
+        return torch.special.expm1(x) * 2
+
+    captured = []
+
+    def note(event):
+        if isinstance(event, events.Compiled):
+            captured.append(event.graph)
+
+    fn = minidynamo.optimize("eager")(program)
+    with events.listen(note):
+        fn(torch.ones(2))
+        mark(torch.special.expm1)
+        try:
+            fn(torch.ones(3))
+        finally:
+            minidynamo.markers._disallowed.discard(torch.special.expm1)
+            torch._dynamo.trace_rules._disallowed_callable_ids.remove(id(torch.special.expm1))
+    assert "expm1" in captured[0] and not any("expm1" in graph for graph in captured[1:])
+
+
+def test_a_replayed_entry_dies_with_what_it_names():
+    class Layer:
+        scale = 3
+
+    fn = minidynamo.optimize("eager")(lambda x, kind: x * kind.scale)
+    for size in (2, 3):
+        fn(torch.ones(size), Layer)
+    entries = [entry for _, entry in minidynamo.compiled_frames(fn)]
+    assert len(entries) == 2 and all(entry.guarded.check.validity.valid for entry in entries)
+    del Layer
+    gc.collect()
+    assert not any(entry.guarded.check.validity.valid for entry in entries)
+
+
+def test_what_is_known_of_an_entry_keeps_nothing_alive_that_it_calls():
+    class Compiled:
+        def __init__(self, module):
+            self.forward = module.forward
+
+        def __call__(self, *inputs):
+            return self.forward(*inputs)
+
+    made = []
+
+    def backend(module, inputs):
+        made.append(Compiled(module))
+        return made[-1]
+
+    fn = minidynamo.optimize(backend)(lambda x: x + 1)
+    fn(torch.ones(2))
+    (record,) = (entry.guarded for _, entry in minidynamo.compiled_frames(fn))
+    ref = weakref.ref(made.pop())
+    del fn
+    minidynamo.reset()
+    gc.collect()
+    assert ref() is None and "x" in record.graph_text

@@ -105,21 +105,23 @@ def in_graph(fn: Any) -> bool | None:
     return _of_torch(theirs, key)
 
 
+#: torch's marks, ids of functions: those that its users made (its own tables are about what its own tracer does).
+_TORCHS = (("_disallowed_callable_ids", False), ("_allowed_callable_ids", True))
+
+
 def changes() -> int:
     """A number that is another one when something has been marked, ours or torch's way."""
     theirs = sys.modules.get("torch._dynamo.trace_rules")
-    return _changes + (0 if theirs is None else sum(len(added) for added, _ in _added(theirs)))
-
-
-def _added(theirs: Any) -> list[tuple[Any, bool]]:
-    """torch's marks, ids of functions: those that its users made (its own tables are about what its own tracer does)."""
-    names = (("_disallowed_callable_ids", False), ("_allowed_callable_ids", True))
-    found = [(getattr(getattr(theirs, name, None), "function_ids", None), answer) for name, answer in names]
-    return [(added, answer) for added, answer in found if isinstance(added, (set, frozenset, dict))]
+    added = [getattr(getattr(theirs, name, None), "function_ids", None) for name, _ in _TORCHS]
+    return _changes + sum(len(ids) for ids in added if isinstance(ids, (set, frozenset, dict)))
 
 
 def _of_torch(theirs: Any, key: int) -> bool | None:
-    return next((answer for added, answer in _added(theirs) if key in added), None)
+    for name, answer in _TORCHS:
+        added = getattr(getattr(theirs, name, None), "function_ids", None)
+        if added and isinstance(added, (set, frozenset, dict)) and key in added:
+            return answer
+    return None
 
 
 CONSTANT_MARK = "_dynamo_marked_constant"  # torch's attribute: one mark for both
